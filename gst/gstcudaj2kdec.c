@@ -463,18 +463,48 @@ static gboolean decide_device_allocation(GstCudaJ2kDec *self, GstQuery *query, g
   return TRUE;
 }
 
-/* For the base class's own pool, when downstream offers none. */
-static void use_pinned_memory(GstCudaJ2kDec *self, GstStructure *config)
+/* Sets a pool up for the pictures of the query. `allocator`: NULL if the pool has one. FALSE: it
+ * refuses. */
+static gboolean set_up_pool(GstBufferPool *pool, GstQuery *query, guint size, guint min, guint max,
+                            GstAllocator *allocator, const GstAllocationParams *params)
 {
-  GstAllocator *allocator = gst_cuda_j2k_codec_pinned_allocator(&self->codec);
-  if (!allocator)
-    return;
-  gst_buffer_pool_config_set_allocator(config, allocator, NULL);
-  gst_object_unref(allocator);
+  GstCaps *caps;
+  gst_query_parse_allocation(query, &caps, NULL);
+  GstStructure *config = gst_buffer_pool_get_config(pool);
+  gst_buffer_pool_config_set_params(config, caps, size, min, max);
+  if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL))
+    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
+  if (params)
+    gst_buffer_pool_config_set_allocator(config, allocator, params);
+  return gst_buffer_pool_set_config(pool, config);
+}
+
+/* A pool without a limit, of page-locked memory if a GPU is in use, else of memory of the allocator
+ * that the query names. */
+static GstBufferPool *own_pool(GstCudaJ2kDec *self, GstQuery *query, guint size, guint min)
+{
+  GstBufferPool *pool = gst_video_buffer_pool_new();
+  GstAllocator *allocator = NULL;
+  GstAllocationParams params;
+  gst_query_parse_nth_allocation_param(query, 0, &allocator, &params);
+  GstAllocator *pinned = gst_cuda_j2k_codec_pinned_allocator(&self->codec);
+  if (pinned) {
+    gst_clear_object(&allocator);
+    allocator = pinned;
+    gst_allocation_params_init(&params);
+  }
+  gboolean ok = set_up_pool(pool, query, size, min, 0, allocator, &params);
+  gst_clear_object(&allocator);
+  if (!ok)
+    gst_clear_object(&pool);
+  return pool;
 }
 
 /* Beside the buffers that downstream keeps, the pool needs one for each frame in flight, one for a
- * picture that waits for room in the codec, and one for a picture being pushed. */
+ * picture that waits for room in the codec, and one for a picture being pushed. A pool that
+ * downstream offers and that cannot have as many is not used: with all of them in downstream's
+ * hands the decoder would wait for ever. They are allocated when they are needed, because there may
+ * never be so many frames in flight. */
 static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
 {
   GstCudaJ2kDec *self = DEC(decoder);
@@ -488,15 +518,14 @@ static gboolean decide_allocation(GstVideoDecoder *decoder, GstQuery *query)
   if (!GST_VIDEO_DECODER_CLASS(gst_cuda_j2k_dec_parent_class)->decide_allocation(decoder, query))
     return FALSE;
   gst_query_parse_nth_allocation_pool(query, 0, &pool, &size, &min, &max);
-  min += extra;
-  if (max && max < min)
-    max = min;
-  GstStructure *config = gst_buffer_pool_get_config(pool);
-  if (gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL))
-    gst_buffer_pool_config_add_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META);
-  if (!offered)
-    use_pinned_memory(self, config);
-  gst_buffer_pool_set_config(pool, config);
+  if (!offered || (max && max < min + extra) ||
+      !set_up_pool(pool, query, size, min, max, NULL, NULL)) {
+    gst_object_unref(pool);
+    pool = own_pool(self, query, size, min);
+    max = 0;
+  }
+  if (!pool)
+    return FALSE;
   gst_query_set_nth_allocation_pool(query, 0, pool, size, min, max);
   gst_object_unref(pool);
   return TRUE;

@@ -315,7 +315,7 @@ static void test_flush_when_full(gconstpointer data)
 
 /* --------------------------------------------------------------------------------- pools --- */
 
-#define POOL_MAX 4
+#define POOL_MAX 100 /* more than frames in flight */
 
 typedef struct {
   GstBuffer *held[MANY_PUSHES];
@@ -393,6 +393,79 @@ static void test_held_buffers(gconstpointer data)
     gst_object_unref(element);
     stage_clear(&stage);
   }
+}
+
+typedef struct {
+  const gchar *name;
+  guint max;     /* of the pool that downstream offers; its minimum is 2 */
+  gboolean used; /* the decoder takes it */
+} Offer;
+
+static const Offer offers[] = {
+    {"unlimited", 0, TRUE},
+    {"limited", 8, TRUE},
+    {"too-few", 3, FALSE},
+};
+
+typedef struct {
+  const Offer *offer;
+  GstBufferPool *offered; /* a reference */
+  GQueue held;            /* the last two buffers */
+} Downstream;
+
+static GstPadProbeReturn offer_this(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Downstream *downstream = data;
+  const Offer *offer = downstream->offer;
+  GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
+  GstCaps *caps;
+  (void)pad;
+  if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION)
+    return GST_PAD_PROBE_OK;
+  gst_query_parse_allocation(query, &caps, NULL);
+  GstVideoInfo format = video_of_caps(caps);
+  GstBufferPool *pool = gst_video_buffer_pool_new();
+  gst_query_add_allocation_pool(query, pool, (guint)GST_VIDEO_INFO_SIZE(&format), 2, offer->max);
+  gst_clear_object(&downstream->offered);
+  downstream->offered = pool;
+  return GST_PAD_PROBE_HANDLED;
+}
+
+static GstPadProbeReturn hold_two(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+  Downstream *downstream = data;
+  (void)pad;
+  g_queue_push_tail(&downstream->held, gst_buffer_ref(GST_PAD_PROBE_INFO_BUFFER(info)));
+  if (downstream->held.length > 2)
+    gst_buffer_unref(g_queue_pop_head(&downstream->held));
+  return GST_PAD_PROBE_OK;
+}
+
+/* Downstream keeps two buffers of its pool. The pool in use has room for the frames in flight, too,
+ * or is another one. */
+static void test_offered_pool(gconstpointer data)
+{
+  Stage stage;
+  Downstream downstream = {.offer = data, .held = G_QUEUE_INIT};
+  guint min = 0, max = 0;
+  stage_init(&stage, &decoder, 3);
+  GstPad *pad = stage.rig.h->sinkpad;
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, offer_this, &downstream, NULL);
+  gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, hold_two, &downstream, NULL);
+  for (guint i = 0; i < 20; i++)
+    g_assert_cmpint(push(&stage, i), ==, GST_FLOW_OK);
+  wait_for_arrivals(&stage, 20);
+  GstBufferPool *used = ((GstBuffer *)downstream.held.head->data)->pool;
+  g_assert_nonnull(used);
+  g_assert_cmpint(used == downstream.offered, ==, downstream.offer->used);
+  GstStructure *config = gst_buffer_pool_get_config(used);
+  gst_buffer_pool_config_get_params(config, NULL, NULL, &min, &max);
+  gst_structure_free(config);
+  g_assert_cmpuint(min, ==, 2);
+  g_assert_cmpuint(max, ==, downstream.offer->used ? downstream.offer->max : 0);
+  g_queue_clear_full(&downstream.held, (GDestroyNotify)gst_buffer_unref);
+  gst_object_unref(downstream.offered);
+  stage_clear(&stage);
 }
 
 /* --------------------------------------------------------------------------------- order --- */
@@ -827,6 +900,11 @@ int main(int argc, char **argv)
   add("image-sequence", &decoder, GST_FLOW_OK, test_image_sequence);
   add("reconfigure-at-gap", &decoder, GST_FLOW_OK, test_reconfigure_at_gap);
   add("held-buffers", &decoder, GST_FLOW_OK, test_held_buffers);
+  for (guint i = 0; i < G_N_ELEMENTS(offers); i++) {
+    gchar *path = g_strdup_printf("/flow/cudaj2kdec/offered-pool/%s", offers[i].name);
+    g_test_add_data_func(path, &offers[i], test_offered_pool);
+    g_free(path);
+  }
   g_test_add_func("/flow/cudaj2kdec/reconfigure-in-finish", test_reconfigure_in_finish);
   int result = g_test_run();
   gst_deinit();
