@@ -33,7 +33,7 @@ static void find_places(Stream *stream, const GArray *packets)
   g_assert_cmpuint(parts[0].num_tile_parts, ==, parts[1].num_tile_parts);
   g_assert_cmpuint(packets->len, ==, stream->map.num_units);
   stream->bodies = parts[1].tile_parts[0].data.offset;
-  stream->places = g_new(uint64_t, 2 * packets->len);
+  stream->places = g_new0(uint64_t, 2 * packets->len);
   for (uint32_t i = 0, part = 0, at = 0; i < packets->len; i++) {
     const Cj2kRtpUnit *unit = &stream->map.units[i];
     while (unit->offset >=
