@@ -31,23 +31,37 @@ static uint64_t memory_limit(const Cj2kDecoder *decoder, size_t size)
   return MAX(DEFAULT_MEMORY, by_size);
 }
 
+static uint64_t resolutions_of_tile(const Cj2kTileCoding *tile, uint32_t num_components)
+{
+  uint64_t resolutions = 0;
+  for (uint32_t c = 0; c < num_components; c++)
+    resolutions += tile->coding[c].num_levels + 1u;
+  return resolutions;
+}
+
 /* Without a limit on memory that the user has chosen, refuses headers that announce far more than
  * the codestream can hold: a few bytes would keep a live decoder busy for many frames. */
 static Cj2kStatus check_resolutions(const Cj2kDecoder *decoder, const Cj2kHeader *header,
                                     uint64_t size, Cj2kError *error)
 {
-  uint64_t tiles = (uint64_t)header->num_tiles_x * header->num_tiles_y, of_tile = 0;
+  uint32_t num_tiles = header->num_tiles_x * header->num_tiles_y;
+  uint64_t of_main = resolutions_of_tile(&header->coding, header->num_components), sum = 0;
   uint64_t most = DEFAULT_RESOLUTIONS + DEFAULT_RESOLUTIONS_RATIO * size;
-  for (uint32_t c = 0; c < header->num_components; c++)
-    of_tile += header->coding.coding[c].num_levels + 1u;
-  if (decoder->params.max_memory || tiles * of_tile <= most)
+  if (!header->tiles)
+    sum = num_tiles * of_main;
+  for (uint32_t t = 0; header->tiles && t < num_tiles; t++) {
+    const Cj2kTileCoding *tile = cj2k_header_tile(header, t);
+    bool own = tile->coding != header->coding.coding; /* COD or COC in its tile-part headers */
+    sum += own ? resolutions_of_tile(tile, header->num_components) : of_main;
+  }
+  if (decoder->params.max_memory || sum <= most)
     return CJ2K_OK;
   return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
                         "the header announces %" G_GUINT64_FORMAT
                         " resolutions of tile-components in %" G_GUINT64_FORMAT
                         " bytes, more than %" G_GUINT64_FORMAT
                         " are allowed unless max-memory is set",
-                        tiles * of_tile, size, most);
+                        sum, size, most);
 }
 
 uint64_t cj2k_decoder_most_visits(const Cj2kDecoder *decoder, uint64_t size)

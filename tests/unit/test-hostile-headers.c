@@ -162,6 +162,39 @@ static void test_tile_parameters(void)
   g_assert_cmpint(decode(out, 0, "parameters of tiles", &frame), ==, CJ2K_ERROR_LIMIT);
 }
 
+/* 1024 tiles of four components, whose tile-part headers have COD, with a byte for each packet or
+ * without packets. */
+static GByteArray *tiles_with_levels(guint main_levels, guint tile_levels, gboolean has_packets)
+{
+  guint packets = has_packets ? 4 * (tile_levels + 1) : 0;
+  GByteArray *out = begin_codestream(128, 128, 4, 4);
+  put_coding(out, 0, 1, main_levels, 15);
+  put_quantisation(out, 32);
+  for (guint tile = 0; tile < 1024; tile++) {
+    put_sot(out, tile, 14, packets);
+    put_coding(out, 0, 1, tile_levels, 15);
+    put(out, 0xff93, 2);
+    for (guint packet = 0; packet < packets; packet++)
+      put(out, 0, 1);
+  }
+  put(out, 0xffd9, 2);
+  return out;
+}
+
+/* Resolutions of tiles count, with COD in the main header or in those of tile-parts. Those that all
+ * tiles replace do not. */
+static void test_tile_resolutions(void)
+{
+  Cj2kFrame frame;
+  g_assert_cmpint(decode(tiles_with_levels(0, 32, FALSE), 0, "135168 resolutions", &frame), ==,
+                  CJ2K_ERROR_LIMIT);
+  g_assert_cmpint(decode(tiles_with_levels(0, 32, FALSE), 1 << 30, NULL, &frame), ==, CJ2K_OK);
+  g_assert_cmpint(decode(tiles_with_levels(0, 32, TRUE), 0, NULL, &frame), ==, CJ2K_OK);
+  g_assert_false(frame.truncated);
+  g_assert_cmpint(decode(tiles_with_levels(32, 0, TRUE), 0, NULL, &frame), ==, CJ2K_OK);
+  g_assert_false(frame.truncated);
+}
+
 /* Of 2^20 missing packets only the first ones are looked at one by one; all are counted. */
 static void test_missing(void)
 {
@@ -332,6 +365,7 @@ int main(int argc, char **argv)
   g_test_add_func("/hostile-headers/visits", test_visits);
   g_test_add_func("/hostile-headers/poc", test_poc);
   g_test_add_func("/hostile-headers/tile-parameters", test_tile_parameters);
+  g_test_add_func("/hostile-headers/tile-resolutions", test_tile_resolutions);
   g_test_add_func("/hostile-headers/missing", test_missing);
   g_test_add_func("/hostile-headers/overlap", test_overlap);
   g_test_add_func("/hostile-headers/defaults", test_defaults);
