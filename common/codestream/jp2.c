@@ -264,12 +264,15 @@ void cj2k_jp2_clear(Cj2kJp2 *jp2)
   memset(jp2, 0, sizeof *jp2);
 }
 
-Cj2kChannel cj2k_jp2_channel(const Cj2kJp2 *jp2, uint32_t channel)
+void cj2k_jp2_channels(const Cj2kJp2 *jp2, Cj2kChannel *channels, uint32_t count)
 {
-  for (uint32_t i = 0; i < jp2->num_definitions; i++)
-    if (jp2->definitions[i].channel == channel)
-      return jp2->definitions[i].meaning;
-  return (Cj2kChannel){0, (uint16_t)(channel + 1)};
+  for (uint32_t i = 0; i < count; i++)
+    channels[i] = (Cj2kChannel){0, (uint16_t)(i + 1)};
+  /* Backwards, so that the first definition of a channel replaces later ones. A search for each
+   * channel would take a second for the most that a file can have of both. */
+  for (uint32_t i = jp2->num_definitions; i-- > 0;)
+    if (jp2->definitions[i].channel < count)
+      channels[jp2->definitions[i].channel] = jp2->definitions[i].meaning;
 }
 
 /* The colour space that code points stand for. Matrix 0 is R'G'B', or X'Y'Z' with the primaries of

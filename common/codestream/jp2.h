@@ -66,8 +66,9 @@ Cj2kStatus cj2k_jp2_read(const uint8_t *data, size_t size, bool strict, Cj2kJp2 
 Cj2kStatus cj2k_jp2_check(const Cj2kJp2 *jp2, const Cj2kHeader *header, Cj2kError *error);
 void cj2k_jp2_clear(Cj2kJp2 *jp2);
 
-/* Meaning of a channel according to cdef; without cdef, channel i is colour i + 1. */
-Cj2kChannel cj2k_jp2_channel(const Cj2kJp2 *jp2, uint32_t channel);
+/* Sets the meanings of channels 0 to count - 1 according to cdef, of which the first definition of
+ * a channel counts; without one, channel i is colour i + 1. */
+void cj2k_jp2_channels(const Cj2kJp2 *jp2, Cj2kChannel *channels, uint32_t count);
 /* Colour space according to colr, by code points only if it says nothing else; UNKNOWN without
  * one. */
 Cj2kColour cj2k_jp2_colour(const Cj2kJp2 *jp2);

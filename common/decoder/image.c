@@ -73,8 +73,7 @@ static void fill_colour(Cj2kImageInfo *info)
 {
   Cj2kImage *image = &info->image;
   uint16_t profile = image->rsiz & 0xfff;
-  for (uint32_t i = 0; i < image->num_components; i++)
-    info->channels[i] = cj2k_jp2_channel(&info->jp2, i);
+  cj2k_jp2_channels(&info->jp2, info->channels, image->num_components);
   image->colour = cj2k_jp2_colour(&info->jp2);
   if (image->colour == CJ2K_COLOUR_UNKNOWN && profile >= RSIZ_CINEMA_2K &&
       profile <= RSIZ_CINEMA_LONG_TERM)

@@ -12,8 +12,8 @@ static void check_jp2(const Cj2kJp2 *jp2, const uint8_t *data, size_t size)
              "the codestream leaves the data");
   FUZZ_CHECK(!jp2->icc || (jp2->icc >= data && jp2->icc_size <= (size_t)(data + size - jp2->icc)),
              "the ICC profile leaves the data");
-  for (uint32_t i = 0; i < jp2->num_channels && i < 64; i++)
-    cj2k_jp2_channel(jp2, i);
+  Cj2kChannel channels[64];
+  cj2k_jp2_channels(jp2, channels, MIN(jp2->num_channels, 64));
   cj2k_jp2_colour(jp2);
 }
 

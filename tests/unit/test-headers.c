@@ -220,6 +220,7 @@ static void test_boxes(void)
 {
   GByteArray *bytes = make_jp2();
   Cj2kError error = {0};
+  Cj2kChannel channels[8];
   Cj2kJp2 jp2;
 
   g_assert_cmpint(cj2k_jp2_read(bytes->data, bytes->len, true, &jp2, &error), ==, CJ2K_OK);
@@ -238,9 +239,10 @@ static void test_boxes(void)
   g_assert_cmpuint(jp2.num_channels, ==, 2);
   g_assert_true(jp2.channels[0].palette && !jp2.channels[1].palette);
   g_assert_cmpuint(jp2.channels[0].column, ==, 2);
-  g_assert_cmpuint(cj2k_jp2_channel(&jp2, 1).type, ==, 0);
-  g_assert_cmpuint(cj2k_jp2_channel(&jp2, 0).type, ==, 1);
-  g_assert_cmpuint(cj2k_jp2_channel(&jp2, 7).association, ==, 8);
+  cj2k_jp2_channels(&jp2, channels, G_N_ELEMENTS(channels));
+  g_assert_cmpuint(channels[1].type, ==, 0);
+  g_assert_cmpuint(channels[0].type, ==, 1);
+  g_assert_cmpuint(channels[7].association, ==, 8);
   cj2k_jp2_clear(&jp2);
   g_byte_array_unref(bytes);
 }

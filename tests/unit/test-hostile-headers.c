@@ -3,6 +3,7 @@
  * count. */
 #include "codestream-bytes.h"
 #include "common/cj2k.h"
+#include "common/codestream/jp2.h"
 #include "common/codestream/scan.h"
 
 #include <glib.h>
@@ -358,6 +359,30 @@ static void test_refused(void)
   g_byte_array_unref(large);
 }
 
+/* Of definitions of the same channel the first counts, and those of channels that are not there are
+ * ignored. All that a file can have take no time: a search for each channel would take a second. */
+static void test_definitions(void)
+{
+  enum { DEFINITIONS = 65535, CHANNELS = 16384 };
+  Cj2kJp2 jp2 = {.num_definitions = DEFINITIONS};
+  Cj2kChannel *channels = g_new(Cj2kChannel, CHANNELS);
+  jp2.definitions = g_new0(struct Cj2kChannelDefinition, DEFINITIONS);
+  for (uint32_t i = 0; i < DEFINITIONS; i++)
+    jp2.definitions[i] = (struct Cj2kChannelDefinition){65535, {1, 1}};
+  jp2.definitions[5] = (struct Cj2kChannelDefinition){9, {1, 2}};
+  jp2.definitions[6] = (struct Cj2kChannelDefinition){9, {2, 3}};
+  jp2.definitions[DEFINITIONS - 1] = (struct Cj2kChannelDefinition){0, {2, 0}};
+  gint64 begin = g_get_monotonic_time();
+  cj2k_jp2_channels(&jp2, channels, CHANNELS);
+  g_assert_cmpint(g_get_monotonic_time() - begin, <, G_USEC_PER_SEC / 2);
+  for (uint32_t i = 0; i < CHANNELS; i++) {
+    g_assert_cmpuint(channels[i].type, ==, i == 0 ? 2 : i == 9);
+    g_assert_cmpuint(channels[i].association, ==, i == 0 ? 0 : i == 9 ? 2 : i + 1);
+  }
+  g_free(channels);
+  cj2k_jp2_clear(&jp2);
+}
+
 int main(int argc, char **argv)
 {
   g_test_init(&argc, &argv, NULL);
@@ -371,5 +396,6 @@ int main(int argc, char **argv)
   g_test_add_func("/hostile-headers/defaults", test_defaults);
   g_test_add_func("/hostile-headers/resync", test_resync);
   g_test_add_func("/hostile-headers/refused", test_refused);
+  g_test_add_func("/hostile-headers/definitions", test_definitions);
   return g_test_run();
 }
