@@ -40,22 +40,45 @@ Cj2kHeaderEstimate cj2k_frame_headers(const Cj2kRateFrame *frame, const uint8_t 
                                frame->encoder->plan->num_blocks, stride);
 }
 
+/* Lengths of measured blocks at a plane, as frame->cut has them, and their sums: per component. */
+static uint64_t *sum_components(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint32_t plane)
+{
+  const Cj2kPlan *plan = frame->encoder->plan;
+  uint64_t *components = g_new0(uint64_t, plan->num_components + 1u);
+
+  frame->cut.hulls = NULL; /* it is no cut any more */
+  for (uint32_t b = 0; b < plan->num_blocks; b += measured->stride) {
+    uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
+    uint32_t length = measured->lengths[(size_t)b * measured->num_planes + plane];
+    frame->cut.lengths[b] = length;
+    components[plan->tile_comps[tile_comp].component] += length;
+  }
+  return components;
+}
+
 uint64_t cj2k_measured_bytes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint32_t plane,
                              bool least)
 {
-  const Cj2kPlan *plan = frame->encoder->plan;
-  uint32_t *lengths = frame->cut.lengths, stride = measured->stride;
-  uint64_t *components = g_new0(uint64_t, plan->num_components + 1u), sum = 0;
+  uint32_t stride = measured->stride;
+  uint64_t *components = sum_components(frame, measured, plane), sum = 0;
 
-  frame->cut.hulls = NULL; /* it is no cut any more */
-  for (uint32_t b = 0; b < plan->num_blocks; b += stride) {
-    uint32_t tile_comp = plan->bands[plan->blocks[b].band].tile_comp;
-    lengths[b] = measured->lengths[(size_t)b * measured->num_planes + plane];
-    components[plan->tile_comps[tile_comp].component] += lengths[b];
-  }
-  for (uint32_t c = 0; c < plan->num_components; c++)
+  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++)
     sum += MIN(components[c], frame->target.ceilings.useful_component / stride);
   g_free(components);
-  Cj2kHeaderEstimate headers = cj2k_frame_headers(frame, NULL, lengths, stride);
+  Cj2kHeaderEstimate headers = cj2k_frame_headers(frame, NULL, frame->cut.lengths, stride);
   return sum * stride + (least ? headers.least + frame->encoder->least.frame : headers.expected);
+}
+
+bool cj2k_measured_exceeds(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint32_t plane)
+{
+  uint64_t most = frame->target.ceilings.useful_component / measured->stride;
+  bool exceeds = false;
+
+  if (frame->target.ceilings.useful_component == UINT64_MAX)
+    return false;
+  uint64_t *components = sum_components(frame, measured, plane);
+  for (uint32_t c = 0; c < frame->encoder->plan->num_components; c++)
+    exceeds |= components[c] > most;
+  g_free(components);
+  return exceeds;
 }

@@ -23,5 +23,7 @@ Cj2kHeaderEstimate cj2k_frame_headers(const Cj2kRateFrame *frame, const uint8_t 
  * expected ones. Overwrites frame->cut. */
 uint64_t cj2k_measured_bytes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint32_t plane,
                              bool least);
+/* Do the blocks of a component, without headers, exceed its ceiling there? The same. */
+bool cj2k_measured_exceeds(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint32_t plane);
 
 #endif

@@ -32,7 +32,7 @@
  * measured. A sample of the blocks stands for all. */
 static Cj2kStatus find_first_plane(Cj2kRateFrame *frame, uint8_t *first)
 {
-  uint64_t budget = frame->target.ceilings.frame;
+  uint64_t budget = frame->target.ceilings.useful_frame;
   Cj2kMeasured measured;
   Cj2kStatus status = cj2k_ht_measure_lengths(
       frame, cj2k_sample_stride(frame->encoder->plan->num_blocks), SEARCH, &measured);
@@ -57,11 +57,12 @@ static uint64_t can_save(const Cj2kMeasured *measured, uint32_t num_blocks)
 }
 
 /* Measures all blocks at `count` planes from `first` on, and continues with lower or higher planes
- * until all blocks at the lowest plane exceed the budget, and those at the highest do not. */
+ * until all blocks at the lowest plane exceed the budget, and those at the highest do not, nor a
+ * component's own its ceiling: it would lose whole blocks. */
 static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t count,
                                  Cj2kMeasured *measured)
 {
-  uint64_t budget = frame->target.ceilings.frame;
+  uint64_t budget = frame->target.ceilings.useful_frame;
   Cj2kStatus status;
 
   for (bool lowered = false, raised = false;;) {
@@ -69,7 +70,8 @@ static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t co
     if ((status = cj2k_ht_measure(frame, 1, first, n, measured)) != CJ2K_OK)
       return status;
     bool low = cj2k_measured_bytes(frame, measured, 0, true) > budget,
-         high = cj2k_measured_bytes(frame, measured, n - 1u, true) <= budget;
+         high = cj2k_measured_bytes(frame, measured, n - 1u, true) <= budget &&
+                !cj2k_measured_exceeds(frame, measured, n - 1u);
     if (!low && first && !raised) {
       first = (uint8_t)(first - MIN(first, n - 1));
       lowered = true;
