@@ -84,6 +84,7 @@ typedef struct {
 
 typedef enum { CJ2K_PACKET_READ, CJ2K_PACKETS_ENDED, CJ2K_PACKET_BROKEN } Cj2kPacketResult;
 
+/* packets_walk.c */
 void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part);
 /* Reads one packet. If it is incomplete or invalid, what it announced is dropped. */
 Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
@@ -102,6 +103,22 @@ Cj2kPacketResult cj2k_walk_header(Cj2kPacketWalk *walk, const Cj2kPacketId *pack
 /* Drops the pieces from `first` on. */
 void cj2k_drop_pieces(Cj2kTileReader *reader, uint32_t first);
 
+/* packets_sop.c */
+/* The next SOP in [at, walk->end), or walk->end. No other bytes of packets look like it. */
+uint64_t cj2k_walk_find_sop(const Cj2kPacketWalk *walk, uint64_t at);
+/* Is there an SOP in [at, end)? */
+bool cj2k_walk_has_sop(const Cj2kPacketWalk *walk, uint64_t at, uint64_t end);
+/* At a packet with SOP: compares its number with those before. */
+void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number);
+/* At SOP: is its number that of a later packet? */
+bool cj2k_walk_is_ahead(const Cj2kPacketWalk *walk);
+/* At a packet without SOP after one with SOP: notes that, and whether the last one has SOP among
+ * its bytes. */
+void cj2k_walk_check_last(Cj2kPacketWalk *walk);
+/* At the end of a packet whose header is packed, and whose body begins at `body`: notes whether it
+ * has SOP among its bytes. Its header says nothing of whether the body is in place. */
+void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body);
+
 /* packets_direct.c: reads all packets of a tile, of which cj2k_tile_reader_begin was called,
  * straight into the frame's code-blocks. false: something is not plain, or damaged; then the tile
  * has to be read by other means, and nothing is lost. */
@@ -113,16 +130,6 @@ bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store);
 void cj2k_walk_miss(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
 /* The same for all that the iterator has left. */
 void cj2k_walk_miss_rest(Cj2kPacketWalk *walk);
-/* At a packet with SOP: compares its number with those before. */
-void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number);
-/* At SOP: is its number that of a later packet? */
-bool cj2k_walk_is_ahead(const Cj2kPacketWalk *walk);
-/* At a packet without SOP after one with SOP: notes that, and whether the last one has SOP among
- * its bytes. */
-void cj2k_walk_check_last(Cj2kPacketWalk *walk);
-/* At the end of a packet whose header is packed, and whose body begins at `body`: notes whether it
- * has SOP among its bytes. Its header says nothing of whether the body is in place. */
-void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body);
 /* After a first reading, which broke off or left bytes over if `ended_early`: are packets missing,
  * and can SOP marker segments tell which? */
 bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early);

@@ -49,77 +49,15 @@ void cj2k_walk_miss_rest(Cj2kPacketWalk *walk)
     walk->missing->packets += iterator->packets_left;
 }
 
-/* The next SOP in [at, walk->end), or walk->end. No other bytes of packets look like it. */
-static uint64_t find_sop(const Cj2kPacketWalk *walk, uint64_t at)
-{
-  const uint8_t *data = walk->reader->data;
-  while (walk->end > at && walk->end - at >= CJ2K_SOP_BYTES) {
-    const uint8_t *found = memchr(data + at, 0xff, walk->end - at - CJ2K_SOP_BYTES + 1);
-    if (!found)
-      break;
-    if (cj2k_begins_sop(found))
-      return (uint64_t)(found - data);
-    at = (uint64_t)(found - data) + 1;
-  }
-  return walk->end;
-}
-
-/* Is there an SOP in [at, end)? */
-static bool has_sop(const Cj2kPacketWalk *walk, uint64_t at, uint64_t end)
-{
-  Cj2kPacketWalk range = *walk;
-  range.end = end;
-  return at < end && find_sop(&range, at) < end;
-}
-
-/* Compares Nsop with the packet's number, and with the Nsop before it. Some encoders do not begin
- * with 0, or always write the same number; therefore only a step between two SOP of one tile-part
- * that is neither 0 nor the number of packets read counts as a jump. */
-void cj2k_walk_check_sop(Cj2kPacketWalk *walk, uint16_t number)
-{
-  uint16_t steps = (uint16_t)(walk->packet - walk->sop_packet);
-  bool is_first = walk->packet == 0 || walk->sop_part != walk->part;
-  walk->out_of_step |= number != (walk->packet & 0xffff);
-  walk->jumped |=
-      !is_first && number != walk->sop_number && (uint16_t)(number - walk->sop_number) != steps;
-  walk->sop_packet = walk->packet;
-  walk->sop_number = number;
-  walk->sop_part = walk->part;
-}
-
-/* Numbers go on from the SOP before; without one they are expected to begin with 0 in the tile. */
-bool cj2k_walk_is_ahead(const Cj2kPacketWalk *walk)
-{
-  uint16_t number = cj2k_get16(walk->reader->data + walk->at + 4), own = (uint16_t)walk->packet;
-  if (walk->sop_part != UINT32_MAX) {
-    if (number == walk->sop_number) /* it is always the same */
-      return false;
-    own = (uint16_t)(walk->sop_number + (walk->packet - walk->sop_packet));
-  }
-  return number != own && (uint16_t)(number - own) <= INT16_MAX;
-}
-
-void cj2k_walk_check_last(Cj2kPacketWalk *walk)
-{
-  walk->out_of_step = walk->lacks_sop = true;
-  if (walk->part_end == walk->end)
-    walk->swallowed |= has_sop(walk, walk->began_at + CJ2K_SOP_BYTES, walk->at);
-}
-
-void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body)
-{
-  walk->swallowed |= has_sop(walk, body, walk->at);
-}
-
 bool cj2k_walk_can_resync(const Cj2kPacketWalk *walk, bool ended_early)
 {
   if (walk->observer)
     return false;
   if (walk->swallowed || (walk->jumped && walk->lacks_sop))
     return true;
-  return ended_early &&
-         (walk->out_of_step ||
-          (walk->had_sop && has_sop(walk, walk->began_at + CJ2K_SOP_BYTES, walk->part_end)));
+  return ended_early && (walk->out_of_step ||
+                         (walk->had_sop && cj2k_walk_has_sop(walk, walk->began_at + CJ2K_SOP_BYTES,
+                                                             walk->part_end)));
 }
 
 /* The number of the packet that the SOP at `at` belongs to, which is `next` or a later one. */
@@ -133,13 +71,14 @@ static uint64_t packet_number(const Cj2kPacketWalk *walk, uint64_t at, uint64_t 
 static bool next_sop(Cj2kPacketWalk *walk, uint64_t next, uint64_t total, uint64_t *number)
 {
   while (walk->part != UINT32_MAX) {
-    walk->at = find_sop(walk, walk->at);
+    walk->at = cj2k_walk_find_sop(walk, walk->at);
     if (walk->at == walk->end) {
       cj2k_walk_enter_part(walk, walk->next_part[walk->part]);
       continue;
     }
     *number = packet_number(walk, walk->at, next);
-    uint64_t behind = *number > next ? find_sop(walk, walk->at + CJ2K_SOP_BYTES) : walk->end;
+    uint64_t behind =
+        *number > next ? cj2k_walk_find_sop(walk, walk->at + CJ2K_SOP_BYTES) : walk->end;
     if (*number < total && (behind == walk->end || packet_number(walk, behind, next) > *number))
       return true;
     walk->at += CJ2K_SOP_BYTES;
@@ -185,7 +124,7 @@ static bool is_empty(const Cj2kPacketWalk *walk, uint64_t limit)
  * may be 65535 packets of a precinct of millions of code-blocks, with a byte each. */
 static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray *saved)
 {
-  uint64_t end = walk->end, limit = find_sop(walk, walk->at + CJ2K_SOP_BYTES);
+  uint64_t end = walk->end, limit = cj2k_walk_find_sop(walk, walk->at + CJ2K_SOP_BYTES);
   uint32_t pieces = walk->reader->num_pieces, segments = walk->reader->num_segments;
   bool empty = is_empty(walk, limit);
   if (!empty) {
@@ -258,7 +197,7 @@ static void resync_packed(Cj2kPacketWalk *walk)
       result = cj2k_walk_header(walk, &packet);
       good = false;
     } else {
-      uint64_t end = walk->end, limit = find_sop(walk, walk->at + CJ2K_SOP_BYTES);
+      uint64_t end = walk->end, limit = cj2k_walk_find_sop(walk, walk->at + CJ2K_SOP_BYTES);
       walk->end = limit;
       walk->packet = i; /* headers alone are not counted */
       result = cj2k_walk_packet(walk, &packet);
