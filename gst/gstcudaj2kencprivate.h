@@ -87,9 +87,11 @@ void gst_cuda_j2k_enc_add_regions(const GstCudaJ2kEnc *self, Cj2kEncoderParams *
 /* Converts regions of a frame to regions of what is encoded: a frame or a field. */
 void gst_cuda_j2k_enc_fit_regions(const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *params);
 
-/* gstcudaj2kenc.c */
+/* gstcudaj2kenctags.c */
 /* Sends tags with the codec and, if frames have a budget, the bit rate. */
 void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
+
+/* gstcudaj2kenc.c */
 /* Before a frame: caps may have been refused since the last one, and those before them returned. */
 GstFlowReturn gst_cuda_j2k_enc_ensure_configured(GstCudaJ2kEnc *self);
 
