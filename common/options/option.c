@@ -18,7 +18,8 @@ const Cj2kOptionWord cj2k_backend_words[] = {
 };
 
 const Cj2kOptionWord cj2k_component_streams_words[] = {
-    {CJ2K_COMPONENT_STREAMS_AUTO, "auto", "What is faster: at present off, which was so in most measurements"},
+    {CJ2K_COMPONENT_STREAMS_AUTO, "auto",
+     "What is faster: at present off, which was so in most measurements"},
     {CJ2K_COMPONENT_STREAMS_ON, "on",
      "Each component, those from the fourth on together; they join for a component transform"},
     {CJ2K_COMPONENT_STREAMS_OFF, "off", "None: all components of a frame share launches"},
