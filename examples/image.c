@@ -14,9 +14,13 @@ bool image_fail(char *why, const char *format, ...)
   va_start(args, format);
   vsnprintf(why, IMAGE_WHY, format, args);
   va_end(args);
-  for (char *at = why; *at; at++) /* messages of libraries may quote what is in a file */
-    if (g_ascii_iscntrl(*at))
-      *at = '?';
+  char *to = why;
+  for (const char *at = why; *at; at++) { /* messages of libraries may quote what is in a file */
+    bool c1 = (unsigned char)*at == 0xC2 && (at[1] & 0xE0) == 0x80; /* U+0080..U+009F in UTF-8 */
+    at += c1;
+    *to++ = c1 || g_ascii_iscntrl(*at) ? '?' : *at;
+  }
+  *to = 0;
   return false;
 }
 

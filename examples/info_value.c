@@ -138,6 +138,8 @@ static void print_json_text(const char *text, FILE *file)
       fprintf(file, "\\%c", c);
     else if (c < 0x20 || c == 0x7f)
       fprintf(file, "\\u%04x", c);
+    else if (c == 0xC2 && (unsigned char)text[1] < 0xA0) /* U+0080..U+009F are controls too */
+      fprintf(file, "\\u%04x", (unsigned char)*++text);
     else
       fputc(c, file);
   }
@@ -210,8 +212,12 @@ static void print_key(const char *key, FILE *file)
 static void print_scalar(const InfoValue *value, FILE *file)
 {
   if (value->kind == KIND_TEXT) {
-    for (const char *c = value->text; *c; c++) /* no control characters to a terminal */
-      fputc((unsigned char)*c < 0x20 || *c == 0x7f ? ' ' : *c, file);
+    for (const char *c = value->text; *c; c = g_utf8_next_char(c)) {
+      if (g_unichar_iscntrl(g_utf8_get_char(c))) /* not to a terminal */
+        fputc(' ', file);
+      else
+        fwrite(c, 1, (size_t)(g_utf8_next_char(c) - c), file);
+    }
   } else if (value->kind == KIND_BOOL) {
     fputs(value->integer ? "yes" : "no", file);
   } else if (value->kind == KIND_DOUBLE) {

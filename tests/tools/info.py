@@ -233,6 +233,21 @@ def check_made(work):
     damage(work, path, stream)
 
 
+def check_controls(work):
+    """Control characters of a comment and of a name do not reach a terminal; JSON has them escaped."""
+    path = encode(work, "controls.j2k", "--comment", "green and more")
+    with open(path, "rb") as file:
+        data = file.read()
+    with open(path, "wb") as file:
+        file.write(data.replace(b"green and", b"gr\x9bn\x80a\x1bd"))
+    text = subprocess.run([INFO, path], capture_output=True, check=False).stdout
+    check("a comment with controls", (b"gr n a d more" in text, True), (b"\xc2\x9b" in text, False))
+    raw = subprocess.run([INFO, "--json", path], capture_output=True, check=False).stdout
+    check("the same in JSON", (rb"gr\u009bn\u0080a\u001bd more" in raw, True), (json.loads(raw) != [], True))
+    done = subprocess.run([ENCODE, f"{work}/\u009b1m\u00e9.ppm", f"{work}/x.j2c"], capture_output=True, check=False)
+    check("a message with such a name", ("/?1m\u00e9.ppm".encode() in done.stderr, True))
+
+
 def damage(work, path, stream):
     """The error and its position, and the rest of the output."""
     with open(path, "rb") as file:
@@ -356,6 +371,7 @@ def main():
         check_profiles(work)
         check_levels(work)
         check_made(work)
+        check_controls(work)
         check_runs(work)
         check_boxes(work)
     for part, test in (("conformance", check_conformance), ("jp2", check_conformance), ("malformed", check_robust)):
