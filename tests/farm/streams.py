@@ -33,6 +33,8 @@ def refused(work):
             ("a line without our elements", "nothing to watch", '[[stream]]\nname = "a"\nline = "fakesrc ! fakesink"\n'),
             ("a stream without a line", "a name and a line", '[[stream]]\nname = "a"\n'),
             ("an unknown key", "need is unknown", f'[[stream]]\nname = "a"\nline = "{line}"\nneed = 1\n'),
+            ("a line with a quote that does not close", "stream a: its line: No closing quotation",
+             f"[[stream]]\nname = 'a'\nline = '{line} name=\"b'\n"),
             ("two streams of one name", "the same name", f'[[stream]]\nname = "a"\nline = "{line}"\n' * 2),
             ("a file that is not TOML", "streams.toml", "[[[")):
         with open(f"{work}/streams.toml", "w", encoding="utf-8") as file:
@@ -63,6 +65,20 @@ def restarted(work):
     if not wait_for(lambda: not any(is_running(pid) for pid in below), 10):
         faults.append("processes live on")
     report("streams that end or stand still are started again; SIGTERM ends all", faults, farm)
+
+
+def ended(work):
+    """restart = false: a line that ends by itself is not started again, one that fails is."""
+    ends = SOURCE.format("num-buffers=20 ") + " ! fakesink sync=true"
+    fails = SOURCE.format("num-buffers=20 ") + " ! filesink location=/nowhere/x"
+    farm = Farm(work, "live", write(work, {"ends": ends, "fails": fails}, more="restart = false"), "--workers=1")
+    told = wait_for(lambda: farm.of("stream-end") and len([e for e in farm.of("stream-placed") if e["stream"] == "fails"]) > 1, 60)
+    farm.process.send_signal(signal.SIGTERM)
+    status = farm.wait(30)
+    down = {e["stream"] for e in farm.of("stream-down")}
+    faults = [] if told and status == 0 and down == {"fails"} and [e["stream"] for e in farm.of("stream-end")] == ["ends"] \
+        else [f"status {status}, down: {down}"]
+    report("restart = false is for lines that end by themselves", faults, farm)
 
 
 def placed(farm):
@@ -120,6 +136,7 @@ def main():
             tap.skip("streams", "no gst-launch-1.0 that finds cudaj2kenc")
         else:
             restarted(work)
+            ended(work)
             if LONG:
                 worker_killed(work)
     tap.done()

@@ -35,7 +35,11 @@ def read_streams(path):
         if unknown or not {"name", "line"} <= set(given):
             raise UsageError(f"{path}: stream {number}: " + (f"{sorted(unknown)[0]} is unknown" if unknown else
                                                             "it must have a name and a line"))
-        if not on_worker.is_watchable(given["line"]):
+        try:
+            watchable = on_worker.is_watchable(given["line"])
+        except ValueError as error:  # quotes that do not close
+            raise UsageError(f"{path}: stream {given['name']}: its line: {error}") from None
+        if not watchable:
             raise UsageError(f"{path}: stream {given['name']}: nothing to watch, its line has no cudaj2kenc or cudaj2kdec")
         streams.append({**DEFAULTS, **table.get("defaults", {}), **given})
     names = [s["name"] for s in streams]
