@@ -174,8 +174,9 @@ static bool parse_number(const char **at, uint32_t *number)
   return true;
 }
 
-bool tool_sequence_frames(const ToolSequenceOptions *options, const ToolPattern *pattern,
-                          ToolFrames *frames, GError **error)
+/* The frames, however many. */
+static bool find_frames(const ToolSequenceOptions *options, const ToolPattern *pattern,
+                        ToolFrames *frames, GError **error)
 {
   const char *at = options->frames;
   ToolFrames found;
@@ -198,8 +199,17 @@ bool tool_sequence_frames(const ToolSequenceOptions *options, const ToolPattern 
   }
   if (!ok || *at || frames->last < frames->first)
     FAIL("--frames: %.40s is not a range such as 0-1439, 1440- or 17", options->frames);
+  return true;
+}
+
+bool tool_sequence_frames(const ToolSequenceOptions *options, const ToolPattern *pattern,
+                          ToolFrames *frames, GError **error)
+{
+  if (!find_frames(options, pattern, frames, error))
+    return false;
   if (frames->last - frames->first >= MAX_FRAMES)
-    FAIL("--frames=%s: these are more than %d frames", options->frames, MAX_FRAMES);
+    FAIL("%s%%d%s: from frame %u to %u these are more than %d frames", pattern->before,
+         pattern->after, frames->first, frames->last, MAX_FRAMES);
   return true;
 }
 

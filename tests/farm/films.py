@@ -152,6 +152,12 @@ def refused(work):
     farm.wait()
     report("a missing frame is named", [] if farm.process.returncode == 2 and "missing: 5" in farm.errors else ["?"], farm)
     os.rename(f"{work}/kept.ppm", f"{work}/in/f.0000005.ppm")
+    os.makedirs(f"{work}/far")
+    for number in (1, 20240101):
+        shutil.copy(f"{work}/in/f.0000005.ppm", f"{work}/far/g.{number}.ppm")
+    farm = Farm(work, "far/g.%d.ppm", "far.j2c", "--workers=1", "--", *RATE)
+    farm.wait(20)
+    report("a stray number", [] if farm.process.returncode == 2 and "from frame 1 to 20240101" in farm.errors else ["?"], farm)
     for name, words, arguments in (
             ("an ending that no muxer has", ".mxf", ["x.avi", "--workers=1"]),
             ("a scheduler that is not there", "no Dask scheduler", ["x.j2c", "--scheduler=tcp://127.0.0.1:1"]),

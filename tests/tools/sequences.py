@@ -71,10 +71,17 @@ def check_names(work, whole):
 
 
 def check_errors(work):
+    os.mkdir(f"{work}/far")
+    for number in (1, 20240101):
+        os.link(f"{work}/in/f.00001.ppm", f"{work}/far/g.{number}.ppm")
     for name, words, status, arguments in (
             ("a range that goes backwards", "5-3 is not a range", 2, (IN, "x/%d.j2c", "--frames=5-3")),
             ("a range of words", "one is not a range", 2, (IN, "x/%d.j2c", "--frames=one")),
             ("too many frames", "more than 10000000", 2, (IN, "x/%d.j2c", "--frames=0-99999999")),
+            ("a number far behind the others", "from frame 1 to 20240101 these are more than 10000000", 2,
+             ("far/g.%d.ppm", "x/%d.j2c")),
+            ("the same from a first frame on", "from frame 0 to 20240101 these are", 2,
+             ("far/g.%d.ppm", "x/%d.j2c", "--frames=0-")),
             ("a start behind the end", "the last file has the number 29", 2, (IN, "x/%d.j2c", "--frames=30-")),
             ("an output without a number", "one number", 2, (IN, "x.j2c")),
             ("an output with two numbers", "one number", 2, (IN, "x%d.%d.j2c")),

@@ -4,6 +4,7 @@ import os
 import re
 
 NUMBER = re.compile(r"%0?(\d*)d")
+MAX_FRAMES = 10000000  # of a film, as in the tools
 
 
 class UsageError(Exception):
@@ -50,6 +51,8 @@ def find_frames(pattern, wanted):
     if not numbers:
         raise UsageError(f"{pattern}: no such file")
     first, last = wanted or (numbers[0], numbers[-1])
+    if last - first >= MAX_FRAMES:
+        raise UsageError(f"{pattern}: from frame {first} to {last} these are more than {MAX_FRAMES} frames")
     missing = sorted(set(range(first, last + 1)) - set(numbers))
     if missing:
         text = ranges(missing)
