@@ -92,6 +92,17 @@ def whole(work):
     report("a film that is whole is not made again", [] if farm.of("whole") and not farm.starts() else [farm.starts()], farm)
 
 
+def upwards(work, wanted):
+    """A folder whose name has dots of its own, from a folder below: the film's manifest lies beside it."""
+    os.makedirs(f"{work}/deep/er")
+    farm = Farm(f"{work}/deep/er", *command(work, "../up.ward.j2c", "--workers=1"))
+    farm.wait()
+    faults = outcome(farm, 0, f"{work}/deep/up.ward.j2c", wanted)
+    if not os.path.exists(f"{work}/deep/up.ward.j2c.json"):
+        faults.append(f"no manifest beside the film: {os.listdir(f'{work}/deep')}")
+    report("a film in a folder above", faults, farm)
+
+
 def killed(work, wanted, cluster, number):
     """Workers that die in the middle of a part: nothing is lost, and nothing is done twice but these parts."""
     out = f"{work}/killed{number}.j2c"
@@ -189,6 +200,7 @@ def main():
         cluster.add_worker()
         same(work, wanted, 2, "--workers=2")
         whole(work)
+        upwards(work, wanted)
         refused(work)
         killed(work, wanted, cluster, 1)
         poisonous(work, wanted, cluster)

@@ -298,7 +298,8 @@ def finished_before(out, job):
 
 def part_list(out):
     """The name of the film's manifest."""
-    return re.sub(r"\.+", ".", NUMBER.sub("", out)).rstrip(".") + ".json"
+    folder, name = os.path.split(NUMBER.sub("", out))
+    return os.path.join(folder, re.sub(r"\.+", ".", name).rstrip(".") + ".json")
 
 
 def write_film(job, manifests, arguments, show):
