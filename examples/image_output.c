@@ -16,8 +16,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Host and process are part of the name, so that a later run can remove what a killed one left. */
-#define TEMPORARY_START ".cj2k-"
+/* Host and process are part of the name, so that a later run can remove what a killed one left. So
+ * is the name space of process numbers, because containers may share a host's name. */
+static char *temporary_start(void)
+{
+  struct stat space;
+  guint64 inode = stat("/proc/self/ns/pid", &space) == 0 ? (guint64)space.st_ino : 0;
+
+  return g_strdup_printf(".cj2k-%s-%" G_GUINT64_FORMAT "-", g_get_host_name(), inode);
+}
 
 static bool durable;
 
@@ -80,11 +87,11 @@ static void set_pending(const char *from, const char *to)
  */
 static FILE *open_temporary(ImageOutput *output, const struct stat *old)
 {
-  char *folder = g_path_get_dirname(output->path);
+  char *folder = g_path_get_dirname(output->path), *start = temporary_start();
 
-  output->temporary = g_strdup_printf("%s/" TEMPORARY_START "%s-%d-XXXXXX", folder,
-                                      g_get_host_name(), (int)getpid());
+  output->temporary = g_strdup_printf("%s/%s%d-XXXXXX", folder, start, (int)getpid());
   g_free(folder);
+  g_free(start);
   int fd = g_mkstemp_full(output->temporary, O_WRONLY | O_CLOEXEC, 0666);
   if (fd >= 0 && old && fchmod(fd, old->st_mode & 0777) != 0) {
     close(fd);
@@ -164,11 +171,10 @@ bool image_output_close(ImageOutput *output, bool ok, char *why)
   return ok;
 }
 
-/* Whether a file is a temporary one of a process of this host that has ended. */
+/* Whether a file is a temporary one of a process of this host and name space that has ended. */
 static bool is_left(const char *name)
 {
-  char *start = g_strdup_printf(TEMPORARY_START "%s-", g_get_host_name());
-  char *end = NULL;
+  char *start = temporary_start(), *end = NULL;
   gint64 process =
       g_str_has_prefix(name, start) ? g_ascii_strtoll(name + strlen(start), &end, 10) : 0;
   g_free(start);

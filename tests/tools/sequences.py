@@ -185,6 +185,7 @@ def check_full(work, whole):
 
 def check_killed(work, whole):
     """SIGKILL at several moments: only whole files under their names; the next run removes the rest and goes on."""
+    host, space = os.uname().nodename, os.stat("/proc/self/ns/pid").st_ino
     for attempt in range(4):
         folder = f"killed{attempt}"
         process = subprocess.Popen([ENCODE, *CBR, IN, f"{folder}/f.%05d.j2c"], cwd=work, stderr=subprocess.DEVNULL)
@@ -196,15 +197,17 @@ def check_killed(work, whole):
         process.wait()
         found = contents(f"{work}/{folder}")
         good = all(whole[name] == data for name, data in found.items() if not name.startswith("."))
-        with open(f"{work}/{folder}/.cj2k-{os.uname().nodename}-{process.pid}-ABCDEF", "wb") as file:
+        with open(f"{work}/{folder}/.cj2k-{host}-{space}-{process.pid}-ABCDEF", "wb") as file:
             file.write(b"left by the process that was killed")
         done = run(ENCODE, *CBR, IN, f"{folder}/f.%05d.j2c", work=work)
         check(f"killed with {len(found)} files", done, 0, good=good and contents(f"{work}/{folder}") == whole)
-    alive = f"{work}/killed0/.cj2k-{os.uname().nodename}-{os.getpid()}-ABCDEF"
-    with open(alive, "wb") as file:
-        file.write(b"of a process that lives")
+    kept = [f".cj2k-{host}-{space}-{os.getpid()}-ABCDEF", f".cj2k-{host}-{space + 1}-{process.pid}-ABCDEF"]
+    for name in kept:
+        with open(f"{work}/killed0/{name}", "wb") as file:
+            file.write(b"of a process that lives")
     done = run(ENCODE, *CBR, IN, "killed0/f.%05d.j2c", work=work)
-    check("a file of another process that lives stays", done, 0, good=os.path.exists(alive))
+    check("files of a process that lives, and of another name space, stay", done, 0,
+          good=all(os.path.exists(f"{work}/killed0/{name}") for name in kept))
 
 
 def check_progress(work):
