@@ -107,11 +107,15 @@ static ToolResult write_frame(void *ctx, ToolFrame *tool, char *why)
 }
 
 /* Outputs get their names when they are whole. */
-static bool is_whole(const char *path)
+static bool is_whole(void *ctx, const char *path)
 {
+  const Decoding *decoding = ctx;
+  char *name = decode_file_name(path, decoding->film->output_format);
   struct stat found;
+  bool whole = stat(name, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
 
-  return stat(path, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
+  g_free(name);
+  return whole;
 }
 
 bool decode_film(const DecodeFilm *film, ToolResult *result, GError **error)

@@ -65,12 +65,31 @@ static Image image_of(const Cj2kFrame *frame, Cj2kChannel *channels)
   return image;
 }
 
-bool decode_write(const Cj2kFrame *frame, const char *path, const char *output_format, char *why)
+/* The format by --output-format or the ending of the name. */
+static ImageFormat format_of(const char *path, const char *output_format)
 {
   char *name = g_strconcat(".", output_format ? output_format : "", NULL);
   ImageFormat format = image_format_of(output_format ? name : path);
 
   g_free(name);
+  return format;
+}
+
+char *decode_file_name(const char *path, const char *output_format)
+{
+  size_t length = strlen(path);
+
+  if (format_of(path, output_format) != IMAGE_PGX)
+    return g_strdup(path);
+  if (g_str_has_suffix(path, ".pgx"))
+    length -= strlen(".pgx");
+  return g_strdup_printf("%.*s_0.pgx", (int)length, path);
+}
+
+bool decode_write(const Cj2kFrame *frame, const char *path, const char *output_format, char *why)
+{
+  ImageFormat format = format_of(path, output_format);
+
   if (format == IMAGE_UNKNOWN && !strcmp(path, TOOL_NOWHERE))
     return true;
   if (format == IMAGE_UNKNOWN && !strcmp(path, "-"))

@@ -9,4 +9,8 @@
  * standard output. Nothing is written to TOOL_NOWHERE. */
 bool decode_write(const Cj2kFrame *frame, const char *path, const char *output_format, char *why);
 
+/* The file that stands for a frame that was written: of PGX the one of the first component. Free
+ * with g_free(). */
+char *decode_file_name(const char *path, const char *output_format);
+
 #endif

@@ -227,13 +227,14 @@ static ToolResult write_packet(void *ctx, ToolFrame *frame, char *why)
 
 /* Whether a file begins with a codestream or a JP2 signature box and ends with EOC. Outputs get
  * their names when they are whole, so that this only finds files that were damaged elsewhere. */
-static bool is_whole(const char *path)
+static bool is_whole(void *ctx, const char *path)
 {
   static const uint8_t soc[] = {0xFF, 0x4F}, box[] = {0, 0, 0, 12, 'j', 'P', ' ', ' '},
                        eoc[] = {0xFF, 0xD9};
   uint8_t first[8], last[2];
   FILE *file = fopen(path, "rb");
 
+  (void)ctx;
   if (!file)
     return false;
   bool ok = fread(first, 1, sizeof first, file) == sizeof first &&

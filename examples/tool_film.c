@@ -75,7 +75,7 @@ static void make_plan(Film *film)
   for (uint64_t number = film->frames.first; number <= film->frames.last; number++) {
     char *out = film->nowhere ? NULL : tool_pattern_name(&film->out, (uint32_t)number);
     Step step = {(uint32_t)number,
-                 !out || film->job->options->overwrite || !film->job->work->is_there(out)};
+                 !out || film->job->options->overwrite || !film->job->work->is_there(film->job->ctx, out)};
     uint64_t own = group_of(film, step.number);
     if (own != group)
       g_array_set_size(film->steps, wanted);

@@ -42,7 +42,7 @@ typedef struct {
   /* Frees frame->data, which may be NULL. */
   void (*clear)(void *ctx, ToolFrame *frame);
   /* Whether the output of a frame is there and whole. */
-  bool (*is_there)(const char *out);
+  bool (*is_there)(void *ctx, const char *out);
 } ToolFilmWork;
 
 typedef struct {

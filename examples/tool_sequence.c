@@ -127,6 +127,19 @@ static bool number_of(const ToolPattern *pattern, const char *folder, const char
   return same;
 }
 
+/* The pattern of first components, for one of PGX pictures, whose components may be a file each.
+ * Without `after`: it is another pattern. */
+static ToolPattern first_component(const ToolPattern *pattern)
+{
+  ToolPattern first = *pattern;
+  size_t length = strlen(pattern->after), ending = strlen(".pgx");
+  bool is_pgx = length >= ending && !g_ascii_strcasecmp(pattern->after + length - ending, ".pgx");
+
+  first.after =
+      is_pgx ? g_strdup_printf("%.*s_0.pgx", (int)(length - ending), pattern->after) : NULL;
+  return first;
+}
+
 /* Finds the lowest and the highest number of the files that are there. */
 static bool scan(const ToolPattern *pattern, ToolFrames *frames, GError **error)
 {
@@ -140,10 +153,12 @@ static bool scan(const ToolPattern *pattern, ToolFrames *frames, GError **error)
     FAIL("%s%%d%s: the number must be in the file's name; else use --frames", pattern->before,
          pattern->after);
   }
+  ToolPattern component = first_component(pattern);
   GDir *dir = g_dir_open(folder ? folder : ".", 0, &reason);
   for (const char *file; dir && (file = g_dir_read_name(dir));) {
     uint32_t number;
-    if (!number_of(pattern, folder ? folder : "", file, &number))
+    if (!number_of(pattern, folder ? folder : "", file, &number) &&
+        (!component.after || !number_of(&component, folder ? folder : "", file, &number)))
       continue;
     frames->first = any ? MIN(frames->first, number) : number;
     frames->last = any ? MAX(frames->last, number) : number;
@@ -151,6 +166,7 @@ static bool scan(const ToolPattern *pattern, ToolFrames *frames, GError **error)
   }
   if (dir)
     g_dir_close(dir);
+  g_free(component.after);
   g_free(folder);
   if (any)
     return true;

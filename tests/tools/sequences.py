@@ -160,6 +160,33 @@ def check_gaps(work, whole):
     check("the same command with the frames mended", done, 0, good=contents(f"{work}/gaps") == whole)
 
 
+def write_pgx(path, planes):
+    """A file for each component."""
+    for c, plane in enumerate(planes):
+        with open(f"{path}_{c}.pgx", "wb") as file:
+            file.write(b"PG ML + 8 %d %d\n" % (plane.shape[1], plane.shape[0]) + plane.astype("u1").tobytes())
+
+
+def check_pgx(work):
+    """PGX pictures have a file a component: their sequences are found, and what was decoded is not decoded again."""
+    os.mkdir(f"{work}/pgx")
+    for n in range(9, 12):
+        write_pgx(f"{work}/pgx/p.{n}", [np.full((8, 9), 10 * n + c) for c in range(3)])
+    done = run(ENCODE, "--rate-control=lossless", "pgx/p.%d.pgx", "pgx/q.%d.j2c", work=work)
+    check("a sequence of PGX components", done, 0, good=[os.path.exists(f"{work}/pgx/q.{n}.j2c") for n in range(8, 13)]
+          == [False, True, True, True, False])
+    for name, out, options in (("by ending", "back.%d.pgx", ()), ("by --output-format", "back.%d.x", ("--output-format=pgx",))):
+        done = run(DECODE, "pgx/q.%d.j2c", f"pgx/{out}", *options, work=work)
+        before = contents(f"{work}/pgx")
+        again = run(DECODE, "pgx/q.%d.j2c", f"pgx/{out}", *options, work=work)
+        check(f"PGX that is there is skipped, {name}", again, 0, "3 of 3 frames are there already",
+              good=done.returncode == 0 and contents(f"{work}/pgx") == before)
+    with open(f"{work}/pgx/p.10_2.pgx", "rb") as one, open(f"{work}/pgx/back.10_2.pgx", "rb") as two:
+        tap.ok(one.read() == two.read(), "the components come back")
+    done = run(DECODE, "pgx/q.%d.j2c", "pgx/back.%d.ppm", work=work)
+    check("another format is not there", done, 0, good=os.path.exists(f"{work}/pgx/back.10.ppm"))
+
+
 def check_broken(work, whole):
     os.mkdir(f"{work}/broken")
     for name, data in whole.items():
@@ -232,6 +259,7 @@ def main():
         check_default_period(work)
         check_restart(work, whole)
         check_gaps(work, whole)
+        check_pgx(work)
         check_broken(work, whole)
         check_full(work, whole)
         check_killed(work, whole)
