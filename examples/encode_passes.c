@@ -274,7 +274,8 @@ bool encode_passes(const EncodePasses *passes, const EncodeFilm *film, ToolResul
   Passes work = {g_array_new(FALSE, FALSE, sizeof(Frame)), 0};
 
   *result = TOOL_DONE;
-  bool ok = check(passes, film, error);
+  bool ok = check(passes, film, error) &&
+            (!strcmp(passes->pass, "1") || tool_film_check(&film->job, error));
   if (ok && !strcmp(passes->pass, "2"))
     ok = read_stats(passes->stats, &work, error);
   else if (ok)

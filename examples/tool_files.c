@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const char *const tool_coded_endings[] = {".j2c", ".j2k", ".jpc", ".jhc", ".jp2",
                                           ".jph", ".j2h", ".jpf", ".jpx", NULL};
@@ -122,6 +123,17 @@ GArray *tool_files_list(char **names, const char *const *inputs, GError **error)
 
 /* ---------------------------------------------------------------------------- outputs --- */
 
+bool tool_is_same_file(const char *in, const char *out)
+{
+  struct stat of_in, of_out;
+
+  if (is_stream(in) || is_stream(out))
+    return false;
+  return !strcmp(in, out) ||
+         (stat(out, &of_out) == 0 && S_ISREG(of_out.st_mode) && stat(in, &of_in) == 0 &&
+          of_in.st_dev == of_out.st_dev && of_in.st_ino == of_out.st_ino);
+}
+
 /* FOLDER/NAME.ending for an input with the name NAME. */
 static char *name_in_folder(const char *folder, const char *input, const char *ending)
 {
@@ -150,8 +162,8 @@ static bool fill_folder(GArray *files, const char *folder, const char *ending, G
     const char *other = g_hash_table_lookup(taken, file->out);
     if (other)
       ok = fail(error, "%s and %s would both become %s", other, file->in, file->out);
-    else if (!strcmp(file->in, file->out))
-      ok = fail(error, "%s would be overwritten by its own result", file->in);
+    else if (tool_is_same_file(file->in, file->out))
+      ok = fail(error, TOOL_SAME_FILE, file->in);
     g_hash_table_insert(taken, file->out, file->in);
   }
   g_hash_table_unref(taken);
@@ -169,8 +181,12 @@ static bool set_outputs(GArray *files, const char *output, bool several, const T
   }
   if (folder)
     return fill_folder(files, output, kinds->ending, error);
-  for (guint i = 0; i < files->len; i++)
-    g_array_index(files, ToolFile, i).out = g_strdup(output);
+  for (guint i = 0; i < files->len; i++) {
+    ToolFile *file = &g_array_index(files, ToolFile, i);
+    file->out = g_strdup(output);
+    if (tool_is_same_file(file->in, file->out))
+      return fail(error, TOOL_SAME_FILE, file->in);
+  }
   return true;
 }
 

@@ -17,6 +17,11 @@ typedef struct {
 /* Whether an output's name is that of a folder, which need not exist if it ends in a slash. */
 bool tool_is_folder(const char *name);
 
+/* Whether writing `out` would replace the file `in`: they have the same name or, if both exist, are
+ * the same file by two names. */
+bool tool_is_same_file(const char *in, const char *out);
+#define TOOL_SAME_FILE "%s would be overwritten by its own result"
+
 /* What a tool reads and writes. */
 typedef struct {
   const char *const

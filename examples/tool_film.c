@@ -74,8 +74,8 @@ static void make_plan(Film *film)
   film->steps = g_array_new(FALSE, FALSE, sizeof(Step));
   for (uint64_t number = film->frames.first; number <= film->frames.last; number++) {
     char *out = film->nowhere ? NULL : tool_pattern_name(&film->out, (uint32_t)number);
-    Step step = {(uint32_t)number,
-                 !out || film->job->options->overwrite || !film->job->work->is_there(film->job->ctx, out)};
+    Step step = {(uint32_t)number, !out || film->job->options->overwrite ||
+                                       !film->job->work->is_there(film->job->ctx, out)};
     uint64_t own = group_of(film, step.number);
     if (own != group)
       g_array_set_size(film->steps, wanted);
@@ -350,6 +350,46 @@ static bool parse_out(Film *film, GError **error)
   return ok;
 }
 
+/* Reads the names and numbers; false with *error set: they are wrong. */
+static bool begin(Film *film, GError **error)
+{
+  const ToolFilmJob *job = film->job;
+  char *same = NULL;
+
+  film->nowhere = !strcmp(job->out, TOOL_NOWHERE);
+  if (!tool_pattern_parse(&film->in, job->in, error) ||
+      (!film->nowhere && !parse_out(film, error)) ||
+      !tool_sequence_frames(job->options, &film->in, &film->frames, error))
+    return false;
+  for (uint64_t n = film->frames.first; !film->nowhere && !same && n <= film->frames.last; n++) {
+    char *in = tool_pattern_name(&film->in, (uint32_t)n);
+    char *out = tool_pattern_name(&film->out, (uint32_t)n);
+    if (tool_is_same_file(in, out))
+      same = g_steal_pointer(&in);
+    g_free(in);
+    g_free(out);
+  }
+  if (same)
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, TOOL_SAME_FILE, same);
+  g_free(same);
+  return !same;
+}
+
+static void clear_names(Film *film)
+{
+  tool_pattern_clear(&film->in);
+  tool_pattern_clear(&film->out);
+}
+
+bool tool_film_check(const ToolFilmJob *job, GError **error)
+{
+  Film film = {.job = job};
+  bool ok = begin(&film, error);
+
+  clear_names(&film);
+  return ok;
+}
+
 bool tool_film_names(char **names, const char *output, ToolFile *film)
 {
   guint count = names ? g_strv_length(names) : 0;
@@ -362,10 +402,9 @@ bool tool_film_names(char **names, const char *output, ToolFile *film)
 
 bool tool_film_run(const ToolFilmJob *job, ToolResult *result, GError **error)
 {
-  Film film = {.job = job, .nowhere = !strcmp(job->out, TOOL_NOWHERE)};
-  bool ok = tool_pattern_parse(&film.in, job->in, error) &&
-            (film.nowhere || parse_out(&film, error)) &&
-            tool_sequence_frames(job->options, &film.in, &film.frames, error);
+  Film film = {.job = job};
+  bool ok = begin(&film, error);
+
   if (ok) {
     g_mutex_init(&film.lock);
     g_cond_init(&film.changed);
@@ -377,7 +416,6 @@ bool tool_film_run(const ToolFilmJob *job, ToolResult *result, GError **error)
     g_mutex_clear(&film.lock);
     g_cond_clear(&film.changed);
   }
-  tool_pattern_clear(&film.in);
-  tool_pattern_clear(&film.out);
+  clear_names(&film);
   return ok;
 }

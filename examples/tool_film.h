@@ -66,6 +66,10 @@ typedef struct {
  * caller's. */
 bool tool_film_names(char **names, const char *output, ToolFile *film);
 
+/* False with *error set: the names or numbers are wrong; an output that is its own input is, too.
+ */
+bool tool_film_check(const ToolFilmJob *job, GError **error);
+
 /* Does it. False with *error set: the names or numbers are wrong, and nothing was done. */
 bool tool_film_run(const ToolFilmJob *job, ToolResult *result, GError **error);
 

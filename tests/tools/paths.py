@@ -117,6 +117,8 @@ def check_failures(work, made):
     check("a picture that is none", done, 1, "in/readme.txt: not a PGM", good=os.path.exists(f"{work}/x/a.j2c"))
     done = run(ENCODE, "--mct=on", "--tile-width=1", "--image-offset-x=7", "in", "-o", "y/", work=work)
     check("an encoder that refuses names the picture", done, 2, "in/a.ppm: ", "in/c.ppm: ")
+    os.mkdir(f"{work}/link-in")
+    os.symlink("../in/a.ppm", f"{work}/link-in/a.j2c")
     for name, command, words in (
             ("one argument", (DECODE, "coded/a.j2c"), "an input and an output"),
             ("no argument", (ENCODE,), "an input and an output"),
@@ -125,12 +127,16 @@ def check_failures(work, made):
             ("two of one name", (ENCODE, "in/a.ppm", "three/a.ppm", "z/"), "in/a.ppm and three/a.ppm would both"),
             ("a folder without pictures", (DECODE, "in", "z/"), "in: no file in this folder"),
             ("standard input into a folder", (DECODE, "-", "three"), "standard input needs"),
+            ("a picture onto itself", (ENCODE, "in/a.ppm", "in/a.ppm", "--output-format=j2c"), "in/a.ppm would be overwritten"),
+            ("the same by another path", (ENCODE, "in/a.ppm", "in/../in/a.ppm", "--output-format=j2c"), "in/a.ppm would be"),
+            ("a codestream onto itself", (DECODE, "coded/a.j2c", "./coded/a.j2c", "--output-format=ppm"), "coded/a.j2c would"),
+            ("a file of a folder onto itself", (ENCODE, "in/a.ppm", "link-in", "--output-format=j2c"), "in/a.ppm would be"),
             ("an unknown ending", (DECODE, "coded/a.j2c", "out.xyz"), "must end in"),
             ("an unknown format", (DECODE, "coded/a.j2c", "-", "--output-format=xyz"), "must be ppm"),
             ("an unknown coded format", (ENCODE, "in/a.ppm", "-", "--output-format=png"), "must be j2c")):
         check(name, run(*command, work=work), 2, words)
     with open(f"{work}/coded/a.j2c", "rb") as file:
-        tap.ok(file.read(2) == b"\xff\x4f", "no input was overwritten")
+        tap.ok(file.read(2) == b"\xff\x4f" and content(f"{work}/in/a.ppm")[:2] == b"P6", "no input was overwritten")
 
 
 def content(path):

@@ -160,6 +160,32 @@ def check_gaps(work, whole):
     check("the same command with the frames mended", done, 0, good=contents(f"{work}/gaps") == whole)
 
 
+def check_same(work, whole):
+    """An output that is its own input is refused, by whatever name, and nothing is changed."""
+    folder = f"{work}/same"
+    os.mkdir(folder)
+    for n in range(3):
+        os.link(f"{work}/in/f.{n:05d}.ppm", f"{folder}/x.{n}.ppm")
+        with open(f"{folder}/y.{n}.j2c", "wb") as file:
+            file.write(whole[f"f.{n:05d}.j2c"])
+    os.symlink("same", f"{work}/other")
+    os.symlink("x.1.ppm", f"{folder}/z.1.j2c")
+    before = contents(folder)
+    as_j2c, named = "--output-format=j2c", "would be overwritten by its own result"
+    for name, words, arguments in (
+            ("encoding", "same/x.0.ppm", (ENCODE, as_j2c, "same/x.%d.ppm", "same/x.%d.ppm")),
+            ("encoding by another pattern", "same/x.0.ppm", (ENCODE, as_j2c, "same/x.%d.ppm", "same/x.%01d.ppm")),
+            ("encoding by another folder", "same/x.0.ppm", (ENCODE, as_j2c, "same/x.%d.ppm", "other/../other/x.%d.ppm")),
+            ("encoding by a link", "same/x.1.ppm", (ENCODE, "same/x.%d.ppm", "same/z.%d.j2c", "--frames=0-2")),
+            ("encoding in two passes", "same/x.0.ppm", (ENCODE, as_j2c, "same/x.%d.ppm", "same/x.%d.ppm", "--pass=both",
+                                                        "--average-bitrate=600", "--framerate=25", "--progress")),
+            ("decoding", "same/y.0.j2c", (DECODE, "--output-format=ppm", "same/y.%d.j2c", "same/y.%d.j2c", "--overwrite")),
+            ("decoding to its folder", "same/y.0.j2c", (DECODE, "--output-format=ppm", "same/y.%d.j2c", "other/y.%d.j2c"))):
+        done = run(*arguments, work=work)
+        check(f"{name} onto the input", done, 2, named, words, good=contents(folder) == before
+              and b"frames in" not in done.stderr)
+
+
 def write_pgx(path, planes):
     """A file for each component."""
     for c, plane in enumerate(planes):
@@ -259,6 +285,7 @@ def main():
         check_default_period(work)
         check_restart(work, whole)
         check_gaps(work, whole)
+        check_same(work, whole)
         check_pgx(work)
         check_broken(work, whole)
         check_full(work, whole)
