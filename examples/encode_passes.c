@@ -86,26 +86,43 @@ static double average_of(const EncodeFilm *film)
   return (double)film->params->average_bitrate * 125 / film->params->frame_rate;
 }
 
-/* Codes the samples with a step. *mean: their bytes a frame. */
-static bool measure_samples(const EncodeFilm *film, ToolFrames all, double step, double *mean,
+/* The frames with which the step is searched. */
+typedef struct {
+  uint32_t numbers[SAMPLES], count;
+} Samples;
+
+static Samples choose_samples(ToolFrames all)
+{
+  Samples samples = {.count = MIN(all.last - all.first + 1, SAMPLES)};
+
+  for (uint32_t i = 0; i < samples.count; i++)
+    samples.numbers[i] = all.first + (uint32_t)((uint64_t)(all.last - all.first) * (2 * i + 1) /
+                                                ((uint64_t)2 * samples.count));
+  return samples;
+}
+
+/* Codes the samples with a step, and leaves out those that fail from now on. *mean: bytes a frame;
+ * 0: all have failed. */
+static bool measure_samples(const EncodeFilm *film, Samples *samples, double step, double *mean,
                             ToolResult *result, GError **error)
 {
   Passes passes = {g_array_new(FALSE, FALSE, sizeof(Frame)), 0};
-  uint32_t count = MIN(all.last - all.first + 1, SAMPLES);
+  uint32_t coded = 0;
   bool ok = true;
   double sum = 0;
 
   *result = TOOL_DONE;
-  for (uint32_t i = 0; i < count && ok && *result == TOOL_DONE; i++) {
-    uint32_t number = all.first + (uint32_t)((uint64_t)(all.last - all.first) * (2 * i + 1) /
-                                             ((uint64_t)2 * count));
-    char *frames = g_strdup_printf("%u", number);
+  for (uint32_t i = 0; i < samples->count && ok && *result <= TOOL_FRAME_FAILED; i++) {
+    char *frames = g_strdup_printf("%u", samples->numbers[i]);
     ok = measure(film, step, frames, &passes, result, error);
+    if (ok && *result == TOOL_DONE)
+      samples->numbers[coded++] = samples->numbers[i];
     g_free(frames);
   }
+  samples->count = coded;
   for (guint i = 0; i < passes.frames->len; i++)
     sum += (double)g_array_index(passes.frames, Frame, i).demand;
-  *mean = sum / count;
+  *mean = coded ? sum / coded : 0;
   g_array_unref(passes.frames);
   return ok;
 }
@@ -117,17 +134,20 @@ static bool first_pass(const EncodeFilm *film, Passes *passes, ToolResult *resul
 
   if (!frames_of(film, &all, error))
     return false;
-  for (int i = 0; i < SEARCHES && fabs(mean / wanted - 1) > NEAR; i++) {
+  Samples samples = choose_samples(all);
+  for (int i = 0; i < SEARCHES && samples.count && fabs(mean / wanted - 1) > NEAR; i++) {
     step = mean > 0 ? CLAMP(step * pow(mean / wanted, 1 / POWER), MIN_STEP, MAX_STEP) : step;
-    if (!measure_samples(film, all, step, &mean, result, error) || *result != TOOL_DONE)
-      return *result != TOOL_DONE;
+    if (!measure_samples(film, &samples, step, &mean, result, error))
+      return false;
+    if (*result > TOOL_FRAME_FAILED)
+      return true;
   }
   return measure(film, step, film->job.options->frames, passes, result, error);
 }
 
 /* --------------------------------------------------------------------------- the file --- */
 
-static bool write_stats(const char *path, const Passes *passes, GError **error)
+static bool write_stats(ImageOutput *output, const Passes *passes, char *why)
 {
   GString *text = g_string_new(TITLE "\n");
 
@@ -136,7 +156,8 @@ static bool write_stats(const char *path, const Passes *passes, GError **error)
     g_string_append_printf(text, "%u %" G_GUINT64_FORMAT "\n", frame->number, frame->demand);
   }
   g_string_append_printf(text, "pixels %.0f\n", passes->pixels);
-  bool ok = g_file_set_contents(path, text->str, (gssize)text->len, error);
+  bool ok =
+      image_output_close(output, fwrite(text->str, 1, text->len, output->file) == text->len, why);
   g_string_free(text, TRUE);
   return ok;
 }
@@ -181,6 +202,29 @@ static bool read_stats(const char *path, Passes *passes, GError **error)
   g_strfreev(lines);
   g_free(text);
   return !bad && passes->frames->len && passes->pixels > 0;
+}
+
+/* The first pass and its file, which is opened before, so that no work is lost if it cannot be. */
+static bool first_pass_to(const char *path, const EncodeFilm *film, Passes *passes,
+                          ToolResult *result, GError **error)
+{
+  char why[IMAGE_WHY];
+  ImageOutput output;
+
+  if (!path)
+    return first_pass(film, passes, result, error);
+  image_output_set_durable(true);
+  bool opened = image_output_open(&output, path, why), written = opened;
+  bool ok = !opened || first_pass(film, passes, result, error);
+  if (opened && ok && *result <= TOOL_FRAME_FAILED && passes->frames->len)
+    written = write_stats(&output, passes, why);
+  else if (opened)
+    image_output_drop(&output);
+  if (!written) {
+    fprintf(stderr, "%s: %s\n", film->job.tool, why);
+    *result = TOOL_STOPPED;
+  }
+  return ok;
 }
 
 /* ------------------------------------------------------------------------- second pass --- */
@@ -279,10 +323,11 @@ bool encode_passes(const EncodePasses *passes, const EncodeFilm *film, ToolResul
   if (ok && !strcmp(passes->pass, "2"))
     ok = read_stats(passes->stats, &work, error);
   else if (ok)
-    ok = first_pass(film, &work, result, error) &&
-         (!passes->stats || *result != TOOL_DONE || write_stats(passes->stats, &work, error));
-  if (ok && *result == TOOL_DONE && strcmp(passes->pass, "1") != 0)
+    ok = first_pass_to(passes->stats, film, &work, result, error);
+  ToolResult first = *result;
+  if (ok && first <= TOOL_FRAME_FAILED && work.frames->len && strcmp(passes->pass, "1") != 0)
     ok = second_pass(film, &work, result, error);
+  *result = MAX(*result, first);
   g_array_unref(work.frames);
   return ok;
 }

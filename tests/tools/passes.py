@@ -92,6 +92,40 @@ def check_parts(work, coder, whole):
     tap.ok(streams(work, f"parts-{coder}") == whole, f"{coder}: parts have the bytes of one run")
 
 
+def check_gaps(work):
+    """Frames that are missing or broken, samples of the search among them, cost themselves and the rest of their period."""
+    gone = (3, 30)
+    for n in gone:
+        os.rename(f"{work}/{IN % n}", f"{work}/kept{n}")
+    with open(f"{work}/{IN % 30}", "wb") as file:
+        file.write(b"P6\n10 10\n255\n")
+    one = encode(work, "none", "--pass=1", "--stats=gaps.txt", good=False)
+    with open(f"{work}/gaps.txt", encoding="utf-8") as file:
+        numbers = [int(line.split()[0]) for line in file if line[0].isdigit()]
+    tap.ok(one.returncode == 1 and numbers == [n for n in range(FRAMES) if n not in gone] and
+           one.stderr.count("frame 3: ") < 3, "the first pass goes on without frames that fail",
+           f"{one.returncode} {numbers} {one.stderr}")
+    both = encode(work, "gaps", "--pass=both", "--stats=gaps2.txt", good=False)
+    left_out = [n for n in range(FRAMES) if 3 <= n < 8 or 30 <= n < 32]
+    names = [f"f.{n:03d}.j2c" for n in range(FRAMES) if n not in left_out]
+    tap.ok(both.returncode == 1 and list(streams(work, "gaps")) == names, "so does the second one", both.stderr)
+    for n in gone:
+        os.rename(f"{work}/kept{n}", f"{work}/{IN % n}")
+    done = encode(work, "none", "--pass=1", "--stats=none.txt", "--frames=70-72", good=False)
+    tap.ok(done.returncode == 1 and not os.path.exists(f"{work}/none.txt"), "no frame at all: no statistics", done.stderr)
+
+
+def check_no_room(work):
+    """Statistics that cannot be written stop the run: before the pass if the file cannot be opened."""
+    for path, words, begun in (("nowhere/one.txt", "nowhere/one.txt: No such file", False),
+                               ("/dev/full", "/dev/full: No space left", True)):
+        for number in ("1", "both"):
+            done = encode(work, "no-room", f"--pass={number}", f"--stats={path}", "--progress", good=False)
+            tap.ok(done.returncode == 3 and words in done.stderr and "--help" not in done.stderr and
+                   ("frames in" in done.stderr) == begun and not os.path.exists(f"{work}/no-room"),
+                   f"--pass={number} with statistics to {path}", f"{done.returncode} {done.stderr}")
+
+
 def check_errors(work):
     with open(f"{work}/one.txt", encoding="utf-8") as file:
         lines = file.read().splitlines()
@@ -125,6 +159,8 @@ def main():
         for coder in ("ht", "mq"):
             whole = check_shares(work, coder)
             check_parts(work, coder, whole)
+        check_gaps(work)
+        check_no_room(work)
         check_errors(work)
     tap.done()
 
