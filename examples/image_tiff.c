@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define MAX_SIDE  1000000             /* as libpng has it */
 #define MAX_BLOCK (UINT64_C(1) << 31) /* bytes of a strip or tile */
 
 /* ----------------------------------------------------------------------------- the kind --- */
@@ -152,9 +153,10 @@ static bool read_blocks(const Tiff *t, const Image *image)
 {
   tsize_t size = TIFFIsTiled(t->tiff) ? TIFFTileSize(t->tiff) : TIFFStripSize(t->tiff);
   uint8_t *block = g_try_malloc0((gsize)size);
-  int32_t *row = g_new(int32_t, t->block_width);
-  bool ok = block != NULL;
+  int32_t *row = g_try_new(int32_t, columns);
+  bool has_memory = block && row, ok = has_memory;
 
+  uint32_t columns = MIN(t->width, t->block_width);
   for (uint16_t plane = 0; ok && plane < (t->planar ? t->samples : 1); plane++)
     for (uint64_t y = 0; ok && y < t->height; y += t->block_height)
       for (uint64_t x = 0; ok && x < t->width; x += t->block_width) {
@@ -162,7 +164,10 @@ static bool read_blocks(const Tiff *t, const Image *image)
         if (ok)
           put_block(t, block, (uint32_t)x, (uint32_t)y, plane, image, row);
       }
-  if (!ok && !t->memory.failed)
+  if (!has_memory)
+    image_fail(t->memory.why, "%s: no memory for a block of %lld bytes and a row of %u samples",
+               t->file->path, (long long)size, columns);
+  else if (!ok && !t->memory.failed)
     image_fail(t->memory.why, "%s: the samples cannot be read", t->file->path);
   g_free(block);
   g_free(row);
@@ -194,8 +199,9 @@ static bool read_picture(Tiff *t, Image *image)
   read_tags(t);
   if (!check_kind(t))
     return false;
-  double bytes = (double)t->width * t->height * t->samples * t->bits / 8;
-  if (!image_is_plausible(bytes, file->size))
+  /* What the planes take: a sample of one bit has a byte there. */
+  double bytes = (double)t->width * t->height * t->samples * image_sample_bytes((uint8_t)t->bits);
+  if (t->width > MAX_SIDE || t->height > MAX_SIDE || !image_is_plausible(bytes, file->size))
     return image_fail(t->memory.why, "%s: %zu bytes cannot be %u x %u samples of %u components",
                       file->path, file->size, t->width, t->height, t->samples);
   ImageShape shape = {

@@ -3,6 +3,7 @@
 """TIFF and EXR in the tools: against files written by the descriptions of the formats; what is refused; broken files;
 other programs."""
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -10,7 +11,7 @@ import subprocess
 import numpy as np
 
 import png
-from cj2ktest import DECODE, ENCODE, LONG, Folder, Tap, differences, read_pgx_set, read_pnm, write_pnm
+from cj2ktest import DECODE, ENCODE, LONG, MEMORY_FACTOR, Folder, Tap, differences, read_pgx_set, read_pnm, write_pnm
 from exr import FLOAT, HALF, UINT, exr
 from tiff import BLACK_IS_ZERO, PALETTE, RGB, SEPARATED, WHITE_IS_ZERO, tiff
 
@@ -133,6 +134,11 @@ def check_tiff(work):
     whole = tiff(samples, 16, RGB)
     for size in (4, 7, 8, 100, len(whole) - 30, len(whole) - 100):
         refused(work, f"TIFF: cut off after {size} bytes", "b.tif", whole[:size])
+    bit = picture(1, 1)
+    for name, sides in (("wide", (1 << 31, 1)), ("large", (60000, 60000))):
+        refused(work, f"TIFF: a {name} picture of one bit", "b.tif", tiff(bit, 1, BLACK_IS_ZERO, changes=dict(zip((256, 257), sides))),
+                f"cannot be {sides[0]} x {sides[1]}")
+    check_wide_tile(work)
     check_broken(work, "tif", tiff(picture(3, 8), 8, RGB, extra=()) + bytes(8), 400)
 
 
@@ -140,6 +146,20 @@ def boxes(data):
     """Contents of all boxes, those in superboxes too: (type, content)."""
     at = 0
     while at + 8 <= len(data):
+def check_wide_tile(work):
+    """A tile may be far wider than the picture: only the picture's columns take memory, beside the tile itself."""
+    write(f"{work}/b.tif", tiff(picture(1, 1, 16, 16), 1, BLACK_IS_ZERO, tile=16, changes={322: 1 << 29}))
+
+    def limited():
+        if MEMORY_FACTOR == 1:  # sanitizers reserve addresses
+            resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+
+    done = subprocess.run([ENCODE, "--backend=cpu", "--num-threads=1", "b.tif", "/dev/null"], capture_output=True, timeout=300,
+                          check=False, cwd=work, preexec_fn=limited)
+    tap.ok(done.returncode == 1 and done.stderr.startswith(b"cj2k-encode: b.tif: "), "TIFF: a tile far wider than the picture",
+           f"{done.returncode} {done.stderr.decode()}")
+
+
         size, kind = struct.unpack(">I4s", data[at:at + 8])
         content = data[at + 8:at + size] if size else data[at + 8:]
         yield kind, content
