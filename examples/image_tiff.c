@@ -93,11 +93,14 @@ static bool set_blocks(Tiff *t)
 
 /* ------------------------------------------------------------------------------ samples --- */
 
-/* Reads n samples, each `step` after the one before it, from a row of a block. */
-static void get_samples(const Tiff *t, const uint8_t *row, uint32_t first, uint32_t step,
-                        uint32_t n, int32_t *out)
+/* Reads n samples of component c, each `step` after the one before it, from a row of a block. */
+static void get_samples(const Tiff *t, const uint8_t *row, uint32_t c, uint32_t step, uint32_t n,
+                        int32_t *out)
 {
-  const int32_t invert = t->photometric == PHOTOMETRIC_MINISWHITE ? (1 << t->bits) - 1 : 0;
+  /* Only grey can be white at 0, and the extra sample beside it is not a colour. */
+  bool is_white_zero = t->photometric == PHOTOMETRIC_MINISWHITE && c == 0;
+  const int32_t invert = is_white_zero ? (1 << t->bits) - 1 : 0;
+  uint32_t first = t->planar ? 0 : c;
 
   for (uint32_t i = 0; i < n; i++) {
     uint64_t at = first + (uint64_t)i * step;
@@ -129,8 +132,9 @@ static void put_block(const Tiff *t, const uint8_t *block, uint32_t x, uint32_t 
 
   for (uint32_t r = 0; r < rows; r++)
     for (uint32_t c = 0; c < count; c++) {
-      ImagePlane to = image->planes[t->planar ? plane : c];
-      get_samples(t, block + r * pitch, c, count, columns, row);
+      uint32_t component = t->planar ? plane : c;
+      ImagePlane to = image->planes[component];
+      get_samples(t, block + r * pitch, component, count, columns, row);
       for (uint32_t i = 0; mirrored && i < columns / 2; i++) {
         int32_t other = row[columns - 1 - i];
         row[columns - 1 - i] = row[i];
@@ -152,11 +156,11 @@ static bool read_block(const Tiff *t, uint32_t x, uint32_t y, uint16_t plane, ui
 static bool read_blocks(const Tiff *t, const Image *image)
 {
   tsize_t size = TIFFIsTiled(t->tiff) ? TIFFTileSize(t->tiff) : TIFFStripSize(t->tiff);
+  uint32_t columns = MIN(t->width, t->block_width);
   uint8_t *block = g_try_malloc0((gsize)size);
   int32_t *row = g_try_new(int32_t, columns);
   bool has_memory = block && row, ok = has_memory;
 
-  uint32_t columns = MIN(t->width, t->block_width);
   for (uint16_t plane = 0; ok && plane < (t->planar ? t->samples : 1); plane++)
     for (uint64_t y = 0; ok && y < t->height; y += t->block_height)
       for (uint64_t x = 0; ok && x < t->width; x += t->block_width) {

@@ -120,6 +120,10 @@ def check_tiff(work):
                    tiff(samples, 16, RGB, orientation=orientation, tile=32), [flip(plane) for plane in planes])
     grey = picture(1, 8)
     check_read(work, "TIFF, white is zero", "a.tif", tiff(grey, 8, WHITE_IS_ZERO), [255 - grey[..., 0]])
+    alpha = picture(2, 8)
+    for planar in (False, True):
+        check_read(work, f"TIFF, white is zero, with alpha{' in planes' if planar else ''}", "a.tif",
+                   tiff(alpha, 8, WHITE_IS_ZERO, extra=[2], planar=planar), [255 - alpha[..., 0], alpha[..., 1]])
     for kind in (0, 1, 2):
         alpha = picture(4, 8)
         check_read(work, f"TIFF with alpha of kind {kind}", "a.tif", tiff(alpha, 8, RGB, extra=[kind]), planes_of(alpha))
