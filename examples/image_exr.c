@@ -19,6 +19,7 @@ typedef struct {
   bool failed; /* `why` has the library's first message */
   int part;
   exr_attr_box2i_t data, display; /* the samples that the file has, and the picture */
+  bool has_chroma;                /* the last part is Y with RY and BY */
   int num_channels;
   const char *names[3];
   Image *image;
@@ -58,24 +59,27 @@ static void take_error(exr_const_context_t context, exr_result_t code, const cha
 
 /* ------------------------------------------------------------------------------- header --- */
 
-/* Finds R, G and B, or Y, in a part. */
+/* Finds R, G and B, or Y, in a part. Y beside RY or BY is luminance whose chroma is refused. */
 static bool find_channels(Exr *exr, int part)
 {
   static const char *const rgb[] = {"R", "G", "B"}, *const grey[] = {"Y"};
   const exr_attr_chlist_t *list;
   int found[2] = {0, 0};
+  bool has_chroma = false;
 
   if (exr_get_channels(exr->context, part, &list) != EXR_ERR_SUCCESS)
     return false;
   for (int i = 0; i < list->num_channels; i++) {
     const exr_attr_chlist_entry_t *entry = &list->entries[i];
+    has_chroma = has_chroma || !strcmp(entry->name.str, "RY") || !strcmp(entry->name.str, "BY");
     if (entry->x_sampling != 1 || entry->y_sampling != 1 || entry->pixel_type == EXR_PIXEL_UINT)
       continue;
     for (int k = 0; k < 3; k++)
       found[0] += !strcmp(entry->name.str, rgb[k]);
     found[1] += !strcmp(entry->name.str, grey[0]);
   }
-  if (found[0] != 3 && found[1] != 1)
+  exr->has_chroma = has_chroma && found[0] != 3;
+  if (found[0] != 3 && (found[1] != 1 || has_chroma))
     return false;
   exr->part = part;
   exr->num_channels = found[0] == 3 ? 3 : 1;
@@ -116,6 +120,9 @@ static bool read_header(Exr *exr)
   exr_get_count(exr->context, &parts);
   for (int part = 0; !found && part < parts; part++)
     found = is_flat(exr, part) && find_channels(exr, part);
+  if (!found && exr->has_chroma)
+    return image_fail(exr->why, "%s: an EXR file of luminance and chroma (Y, RY and BY)",
+                      exr->file->path);
   if (!found)
     return image_fail(exr->why,
                       "%s: an EXR file without the channels R, G and B, or Y, of half or float",

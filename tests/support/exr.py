@@ -23,11 +23,14 @@ def _zip(raw):
 
 
 def exr(channels, window=None, display=None, zipped=False, tile=None, sampling=1):
-    """channels: {name: (kind, samples)}, samples of shape (height, width), which fill the data window (x0, y0, x1, y1)."""
+    """channels: {name: (kind, samples)}, samples of shape (height, width), which fill the data window (x0, y0, x1, y1).
+    sampling: of all channels, or {name: sampling} of those that are sub-sampled in a file without tiles."""
     names = sorted(channels)
-    height, width = channels[names[0]][1].shape
+    height, width = map(max, zip(*(samples.shape for _, samples in channels.values())))
+    stated = sampling if isinstance(sampling, dict) else dict.fromkeys(names, sampling)
+    steps = {name: sampling.get(name, 1) if isinstance(sampling, dict) else 1 for name in names}
     window = window or (0, 0, width - 1, height - 1)
-    chlist = b"".join(name.encode() + b"\0" + struct.pack("<iB3xii", channels[name][0], 0, sampling, sampling)
+    chlist = b"".join(name.encode() + b"\0" + struct.pack("<iB3xii", channels[name][0], 0, *2 * [stated.get(name, 1)])
                       for name in names) + b"\0"
     header = struct.pack("<iBBH", 20000630, 2, 2 if tile else 0, 0)
     header += _attribute("channels", "chlist", chlist)
@@ -43,8 +46,8 @@ def exr(channels, window=None, display=None, zipped=False, tile=None, sampling=1
     header += b"\0"
 
     def block(x, y, columns, rows):
-        lines = (channels[name][1][row, x:x + columns].astype(KINDS[channels[name][0]]).tobytes()
-                 for row in range(y, min(y + rows, height)) for name in names)
+        lines = (channels[name][1][row // steps[name], x:x + columns].astype(KINDS[channels[name][0]]).tobytes()
+                 for row in range(y, min(y + rows, height)) for name in names if row % steps[name] == 0)
         raw = b"".join(lines)
         return _zip(raw) if zipped else raw
 

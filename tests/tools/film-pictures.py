@@ -134,22 +134,18 @@ def check_tiff(work):
     refused(work, "TIFF: two extra samples", "b.tif", tiff(picture(5, 8), 8, RGB, extra=[2, 0]), "samples a pixel: 5")
     refused(work, "TIFF: a size that no file of this length has", "b.tif",
             tiff(samples, 16, RGB, changes={256: 65000, 257: 65000}), "cannot be 65000 x 65000")
-    refused(work, "TIFF: strips behind the end", "b.tif", tiff(samples, 16, RGB, changes={273: 100000}))
-    whole = tiff(samples, 16, RGB)
-    for size in (4, 7, 8, 100, len(whole) - 30, len(whole) - 100):
-        refused(work, f"TIFF: cut off after {size} bytes", "b.tif", whole[:size])
     bit = picture(1, 1)
     for name, sides in (("wide", (1 << 31, 1)), ("large", (60000, 60000))):
         refused(work, f"TIFF: a {name} picture of one bit", "b.tif", tiff(bit, 1, BLACK_IS_ZERO, changes=dict(zip((256, 257), sides))),
                 f"cannot be {sides[0]} x {sides[1]}")
     check_wide_tile(work)
+    refused(work, "TIFF: strips behind the end", "b.tif", tiff(samples, 16, RGB, changes={273: 100000}))
+    whole = tiff(samples, 16, RGB)
+    for size in (4, 7, 8, 100, len(whole) - 30, len(whole) - 100):
+        refused(work, f"TIFF: cut off after {size} bytes", "b.tif", whole[:size])
     check_broken(work, "tif", tiff(picture(3, 8), 8, RGB, extra=()) + bytes(8), 400)
 
 
-def boxes(data):
-    """Contents of all boxes, those in superboxes too: (type, content)."""
-    at = 0
-    while at + 8 <= len(data):
 def check_wide_tile(work):
     """A tile may be far wider than the picture: only the picture's columns take memory, beside the tile itself."""
     write(f"{work}/b.tif", tiff(picture(1, 1, 16, 16), 1, BLACK_IS_ZERO, tile=16, changes={322: 1 << 29}))
@@ -164,6 +160,10 @@ def check_wide_tile(work):
            f"{done.returncode} {done.stderr.decode()}")
 
 
+def boxes(data):
+    """Contents of all boxes, those in superboxes too: (type, content)."""
+    at = 0
+    while at + 8 <= len(data):
         size, kind = struct.unpack(">I4s", data[at:at + 8])
         content = data[at + 8:at + size] if size else data[at + 8:]
         yield kind, content
@@ -316,6 +316,11 @@ def check_exr(work, light):
     refused(work, "EXR without colours", "b.exr", exr({"Z": rgb["R"]}), "without the channels R, G and B")
     refused(work, "EXR with sub-sampled channels", "b.exr", exr({n: (k, s[::2, ::2]) for n, (k, s) in rgb.items()}, sampling=2),
             "b.exr: ")
+    even = {n: (k, s[:36, :44]) for n, (k, s) in rgb.items()}
+    chroma = {"RY": (HALF, even["R"][1][::2, ::2]), "BY": (HALF, even["B"][1][::2, ::2])}
+    for names in (("RY", "BY"), ("BY",)):
+        refused(work, f"EXR of luminance with {' and '.join(names)}", "b.exr",
+                exr({"Y": even["G"], **{n: chroma[n] for n in names}}, sampling={n: 2 for n in names}), "luminance and chroma")
     refused(work, "EXR with a huge window", "b.exr", exr(rgb, window=(0, 0, 60000, 60000)), "b.exr: ")
     whole = exr(rgb, zipped=True)
     for size in (4, 8, 100, 300, 340, len(whole) - 1):
