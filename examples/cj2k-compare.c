@@ -6,6 +6,7 @@
 
 #include <glib.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define MAX_WEIGHTS 16
 
@@ -28,26 +29,35 @@ static bool same_shape(const Image *a, const Image *b)
     return false;
   for (uint32_t c = 0; c < a->num_planes; c++)
     if (a->planes[c].width != b->planes[c].width || a->planes[c].height != b->planes[c].height ||
-        a->planes[c].depth != b->planes[c].depth)
+        a->planes[c].depth != b->planes[c].depth ||
+        a->planes[c].is_signed != b->planes[c].is_signed)
       return false;
   return true;
 }
 
+static double value_of(const ImagePlane *plane, int32_t sample)
+{
+  return plane->is_signed ? (double)sample : (double)(uint32_t)sample; /* of up to 32 bits */
+}
+
 /* Compares a plane of each and copies them side by side into `out`, unless that is NULL. */
-static void compare_plane(const ImagePlane *a, const ImagePlane *b, ImagePlane *out,
+static void compare_plane(const ImagePlane *a, const ImagePlane *b, const ImagePlane *out,
                           Difference *difference)
 {
-  int32_t *rows = g_new(int32_t, 2 * (size_t)a->width);
+  uint32_t second = out ? out->width - b->width : a->width; /* where the row of b begins */
+  int32_t *rows = g_new(int32_t, (size_t)second + b->width);
   double peak = ldexp(1, a->depth) - 1, squares = 0;
   for (uint32_t y = 0; y < a->height; y++) {
     image_get_row(a, y, a->width, rows);
-    image_get_row(b, y, b->width, rows + a->width);
+    image_get_row(b, y, b->width, rows + second);
+    for (uint32_t x = a->width; x < second; x++)
+      rows[x] = rows[a->width - 1];
     for (uint32_t x = 0; x < a->width; x++) {
-      double d = (double)rows[x] - rows[a->width + x];
+      double d = value_of(a, rows[x]) - value_of(b, rows[second + x]);
       squares += d * d;
     }
     if (out)
-      image_put_row(out, y, 2 * a->width, rows);
+      image_put_row(out, y, out->width, rows);
   }
   *difference = (Difference){squares / (peak * peak), (uint64_t)a->width * a->height};
   g_free(rows);
@@ -85,23 +95,62 @@ static void print_differences(const Difference *differences, uint32_t count, con
   }
 }
 
+/* The column of component 0 at which the second picture begins: the first one behind the first
+ * picture at which every component has a sample. */
+static uint64_t second_column(const Image *a)
+{
+  uint64_t step = 1, width = a->planes[0].width; /* step: a multiple of every sub-sampling */
+
+  for (uint32_t c = 0; c < a->num_planes && step <= UINT32_MAX; c++) {
+    uint64_t multiple = step;
+    while (multiple % MAX(a->planes[c].dx, 1))
+      multiple += step;
+    step = multiple;
+  }
+  return (width + step - 1) / step * step;
+}
+
+/* Allocates a picture that has room for two like `a` side by side, each plane of its own size and
+ * depth. */
+static bool alloc_pair(Image *out, const Image *a, const char *path, char *why)
+{
+  uint64_t begin = second_column(a), size = 0;
+
+  if (begin + a->planes[0].width > UINT32_MAX)
+    return image_fail(why, "%s: both pictures are too wide side by side", path);
+  *out = (Image){.num_planes = a->num_planes, .planes = g_new0(ImagePlane, a->num_planes)};
+  for (uint32_t c = 0; c < a->num_planes; c++) {
+    ImagePlane *plane = &out->planes[c];
+    *plane = a->planes[c];
+    plane->width += (uint32_t)(begin / plane->dx);
+    plane->pitch = (size_t)plane->width * plane->bytes;
+    size += plane->pitch * plane->height;
+  }
+  out->memory = malloc(MAX(size, 1));
+  uint8_t *data = out->memory;
+  for (uint32_t c = 0; data && c < a->num_planes; c++) {
+    out->planes[c].data = data;
+    data += out->planes[c].pitch * out->planes[c].height;
+  }
+  out->colour = a->colour;
+  return data || image_fail(why, "%s: no memory for %llu bytes", path, (unsigned long long)size);
+}
+
 static bool compare(const Image *a, const Image *b, const Options *options, char *why)
 {
   Image out = {0};
-  const ImagePlane *first = &a->planes[0];
   if (!same_shape(a, b))
-    return image_fail(why, "the pictures differ in size, depth or number of components");
+    return image_fail(why, "the pictures differ in size, depth, sign or number of components");
   if (options->num_weights && options->num_weights != a->num_planes)
     return image_fail(why, "%u weights for %u components", options->num_weights, a->num_planes);
-  ImageShape shape = {a->num_planes, 2 * first->width, first->height, first->depth,
-                      first->is_signed};
-  if (options->out_path && !image_alloc(&out, shape, options->out_path, why))
+  if (options->out_path && !alloc_pair(&out, a, options->out_path, why)) {
+    image_clear(&out);
     return false;
+  }
   Difference *differences = g_new(Difference, a->num_planes);
   for (uint32_t c = 0; c < a->num_planes; c++)
     compare_plane(&a->planes[c], &b->planes[c], options->out_path ? &out.planes[c] : NULL,
                   &differences[c]);
-  out.colour = a->colour;
   bool ok = !options->out_path || image_write(&out, options->out_path, why);
   image_clear(&out);
   if (ok)

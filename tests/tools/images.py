@@ -219,6 +219,37 @@ def check_compare(work):
     tap.ok(run.status == 1 and "2 weights for 3 components" in run.stderr, "two weights for three components", run)
 
 
+def check_compare_planes(work):
+    """Both pictures side by side: each component keeps its own size and depth, also where the width is odd."""
+    for width in (4, 5):
+        small = (width + 1) // 2
+        planes = [grid(width, 4, 12, 1), grid(small, 2, 8, 2), grid(small, 2, 5, 3)]
+        for c, (plane, depth) in enumerate(zip(planes, (12, 8, 5))):
+            write_pgx(f"{work}/sub{width}_{c}.pgx", plane, depth)
+        wide = np.hstack((planes[0], planes[0][:, -1:] if width % 2 else planes[0][:, :0]))
+        want = [np.hstack(pair) for pair in ((wide, planes[0]), (planes[1],) * 2, (planes[2],) * 2)]
+        run = Run([COMPARE, f"{work}/sub{width}.pgx", f"{work}/sub{width}.pgx", f"{work}/both{width}.pgx"])
+        found = read_pgx_set(f"{work}/both{width}") if run.status == 0 else []
+        same_shapes = [plane.shape for plane in found] == [plane.shape for plane in want]
+        with open(f"{work}/both{width}_2.pgx", "rb") as file:
+            depth = file.readline().split()[3]
+        tap.ok(same_shapes and differences(found, want) == 0 and depth == b"5",
+               f"side by side, sub-sampled, {width} columns", f"{found} {depth}\n{run}")
+
+
+def check_compare_signs(work):
+    """Signed and unsigned samples are not the same kind, and 32 bits are compared without overflow."""
+    plane = grid(3, 2, 7, 1)
+    write_pgx(f"{work}/plus.pgx", plane, 8)
+    write_pgx(f"{work}/minus.pgx", plane, 8, signed=True)
+    run = Run([COMPARE, f"{work}/plus.pgx", f"{work}/minus.pgx"])
+    tap.ok(run.status == 1 and "sign" in run.stderr, "pictures of different sign are not compared", run)
+    for name, value in (("low", 0), ("high", 2**32 - 1)):
+        write_pgx(f"{work}/{name}.pgx", np.full((2, 3), value), 32)
+    done = subprocess.run([COMPARE, f"{work}/low.pgx", f"{work}/high.pgx"], capture_output=True, text=True, timeout=60, check=False)
+    tap.ok(done.returncode == 0 and done.stdout in ("0.00 dB\n", "-0.00 dB\n"), "0 against 2^32 - 1", done)
+
+
 def cicp_of(path):
     """The bytes of a PNG's cICP chunk, which must come before the picture's data; None: there is none."""
     try:
@@ -258,6 +289,8 @@ def main():
         check_premultiplied(work)
         check_standard(work)
         check_compare(work)
+        check_compare_planes(work)
+        check_compare_signs(work)
     tap.done()
 
 
