@@ -170,10 +170,13 @@ bool image_read_pgx_set(Image *image, const char *path, char *why)
   Image parts[IMAGE_MAX_PGX];
   uint32_t n = 0;
   bool ok = true, exists = true;
-  while (ok && exists && n < IMAGE_MAX_PGX) {
+  while (ok && exists) {
     char *name = g_strdup_printf("%.*s_%u.pgx", (int)(strlen(path) - strlen(".pgx")), path, n);
     exists = g_file_test(name, G_FILE_TEST_EXISTS);
-    ok = !exists || image_read(&parts[n], name, why);
+    if (exists && n == IMAGE_MAX_PGX)
+      ok = image_fail(why, "%s: there are more than %d components", name, IMAGE_MAX_PGX);
+    else
+      ok = !exists || image_read(&parts[n], name, why);
     if (exists && ok)
       n++;
     g_free(name);

@@ -52,6 +52,13 @@ def check_refusals(work):
     refused(work, "depth.pgx", b"PG ML 40 1 1\n" + bytes(8), "header")
     refused(work, "above.pgx", b"PG ML + 6 2 2\n" + bytes((0, 63, 64, 1)), "sample 64 at (0,1)", "0..63")
     refused(work, "below.pgx", b"PG LM -4 2 1\n" + bytes((0xf8, 0xf7)), "sample -9 at (1,0)", "-8..7")
+    for c in range(17):
+        write_pgx(f"{work}/many_{c}.pgx", grid(4, 3, 8, c), 8)
+    run = Run([ENCODE, *LOSSLESS, f"{work}/many.pgx", f"{work}/out.j2k"])
+    tap.ok(run.status == 1 and "many_16.pgx: there are more than 16 components" in run.stderr, "17 PGX files are refused", run)
+    os.remove(f"{work}/many_16.pgx")
+    run = Run([ENCODE, *LOSSLESS, f"{work}/many.pgx", f"{work}/many.j2k"])
+    tap.ok(run.status == 0, "16 PGX files are encoded", run)
     refused(work, "above.pgm", b"P5\n2 1\n100\n" + bytes((100, 101)), "sample 101 at (1,0)", "0..100")
     refused(work, "above.ppm", b"P6 1 1 1023\n" + struct.pack(">3H", 5, 1023, 1024), "component 2", "0..1023")
     refused(work, "short.ppm", b"P6 3 3 255\n" + bytes(26), "too short")
