@@ -140,7 +140,9 @@ static const struct {
   bool (*read)(Image *image, const ImageFile *file, char *why);
   bool (*write)(const Image *image, const char *path, char *why);
 } formats[] = {
-    {IMAGE_PNM, {".ppm", ".pgm", ".pnm"}, {"P5", "P6"}, 2, image_read_pnm, image_write_pnm},
+    {IMAGE_PPM, {".ppm"}, {"P6"}, 2, image_read_pnm, image_write_ppm},
+    {IMAGE_PGM, {".pgm"}, {"P5"}, 2, image_read_pnm, image_write_pgm},
+    {IMAGE_PNM, {".pnm"}, {NULL}, 0, NULL, image_write_pnm},
     {IMAGE_PNG, {".png"}, {"\x89PNG\r\n\x1a\n"}, 8, image_read_png, image_write_png},
     {IMAGE_PGX, {".pgx"}, {"PG"}, 2, image_read_pgx, image_write_pgx},
     {IMAGE_DPX, {".dpx"}, {"SDPX", "XPDS"}, 4, image_read_dpx, image_write_dpx},

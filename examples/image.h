@@ -58,7 +58,9 @@ void image_clear(Image *image);
 
 typedef enum {
   IMAGE_UNKNOWN = 0,
-  IMAGE_PNM,
+  IMAGE_PNM, /* grey or RGB, as the picture is */
+  IMAGE_PPM,
+  IMAGE_PGM,
   IMAGE_PNG,
   IMAGE_PGX,
   IMAGE_RAW,
@@ -135,6 +137,8 @@ bool image_read_file(Image *image, const ImageFile *file, char *why);
 bool image_parse_number(const ImageFile *file, size_t *at, uint32_t *number);
 
 bool image_write_pnm(const Image *image, const char *path, char *why);
+bool image_write_ppm(const Image *image, const char *path, char *why); /* grey becomes RGB */
+bool image_write_pgm(const Image *image, const char *path, char *why); /* only grey */
 bool image_read_pnm(Image *image, const ImageFile *file, char *why);
 bool image_write_png(const Image *image, const char *path, char *why);
 bool image_read_png(Image *image, const ImageFile *file, char *why);

@@ -47,8 +47,8 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
                ? write_plane(&image->planes[0], path, why)
                : image_fail(why, "%u components do not fit into one PGX file", image->num_planes);
   bool ok = true;
-  size_t length = strlen(path);
-  char *stem = g_strndup(path, length - (g_str_has_suffix(path, ".pgx") ? strlen(".pgx") : 0));
+  bool has_ending = image_format_of(path) == IMAGE_PGX; /* or the format was stated otherwise */
+  char *stem = g_strndup(path, strlen(path) - (has_ending ? strlen(".pgx") : 0));
   GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
   for (uint32_t c = 0; ok && c < image->num_planes; c++) {
     g_ptr_array_add(names, g_strdup_printf("%s_%u.pgx", stem, c));

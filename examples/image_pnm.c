@@ -22,15 +22,14 @@ static size_t file_row(const uint16_t *in, size_t n, uint32_t repeat, bool wide,
   return (size_t)(at - out);
 }
 
-bool image_write_pnm(const Image *image, const char *path, char *why)
+static bool write_as(const Image *image, const char *path, ImageFormat format, char *why)
 {
   ImageRgb rgb;
-  bool must_be_rgb = g_str_has_suffix(path, ".ppm"), must_be_grey = g_str_has_suffix(path, ".pgm");
   image_rgb_open(&rgb, image, false);
-  uint32_t repeat = must_be_rgb && rgb.num_channels == 1 ? 3 : 1;
+  uint32_t repeat = format == IMAGE_PPM && rgb.num_channels == 1 ? 3 : 1;
   uint32_t channels = rgb.num_channels * repeat;
   ImageOutput output;
-  bool grey_enough = !must_be_grey || channels == 1;
+  bool grey_enough = format != IMAGE_PGM || channels == 1;
   if (!grey_enough)
     image_fail(why, "%s: the image is not grey", path);
   if (!grey_enough || !image_output_open(&output, path, why)) {
@@ -52,6 +51,21 @@ bool image_write_pnm(const Image *image, const char *path, char *why)
   g_free(bytes);
   image_rgb_close(&rgb);
   return ok;
+}
+
+bool image_write_pnm(const Image *image, const char *path, char *why)
+{
+  return write_as(image, path, IMAGE_PNM, why);
+}
+
+bool image_write_ppm(const Image *image, const char *path, char *why)
+{
+  return write_as(image, path, IMAGE_PPM, why);
+}
+
+bool image_write_pgm(const Image *image, const char *path, char *why)
+{
+  return write_as(image, path, IMAGE_PGM, why);
 }
 
 /* ------------------------------------------------------------------------------ read --- */

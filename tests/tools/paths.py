@@ -100,6 +100,22 @@ def check_formats(work, made):
     check("PGX, a file a component", done, 0, good=differences(read_pgx_set(f"{work}/out"), made["a"]) == 0)
     done = run(DECODE, "coded/a.j2c", "-o", "picture", "--output-format=ppm", work=work)
     check("a name without an ending", done, 0, good=differences(read_pnm(f"{work}/picture"), made["a"]) == 0)
+    write_pnm(f"{work}/grey.pgm", made["a"][:1], 8)
+    run(ENCODE, LOSSLESS, "grey.pgm", "grey.j2c", work=work)
+    for name, options in (("-", ["--output-format=pgm"]), ("plain", ["--output-format=pgm"]), ("rgb.PGM", []), ("rgb.pgm", [])):
+        done = run(DECODE, "coded/a.j2c", name, *options, work=work)
+        check(f"no RGB as PGM: {name}", done, 1, "not grey", good=not done.stdout and not os.path.exists(f"{work}/{name}"))
+        done = run(DECODE, "grey.j2c", name, *options, work=work)
+        check(f"grey as PGM: {name}", done, 0, good=(done.stdout or content(f"{work}/{name}"))[:2] == b"P5")
+    for name, options in (("-", ["--output-format=ppm"]), ("plain", ["--output-format=ppm"]), ("grey.PPM", [])):
+        done = run(DECODE, "grey.j2c", name, *options, work=work)
+        check(f"grey as PPM: {name}", done, 0, good=(done.stdout or content(f"{work}/{name}"))[:2] == b"P6")
+    done = run(DECODE, "grey.j2c", "-", work=work)
+    check("grey without a stated format", done, 0, good=done.stdout[:2] == b"P5")
+    run(DECODE, "coded/a.j2c", "LARGE.PGX", work=work)
+    done = run(ENCODE, LOSSLESS, "LARGE.PGX", "large.j2c", work=work)
+    check("PGX with an ending in capitals", done, 0,
+          good=os.path.exists(f"{work}/LARGE_0.pgx") and content(f"{work}/LARGE_1.pgx") == content(f"{work}/out_1.pgx"))
     done = run(ENCODE, LOSSLESS, "--output-format=jp2", "in/a.ppm", "picture2", work=work)
     check("a coded name without an ending", done, 0, good=os.path.getsize(f"{work}/picture2") > 100)
 
