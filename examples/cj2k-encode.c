@@ -78,6 +78,7 @@ static bool parse(int argc, char **argv, Options *options, GError **error)
       "and --format describe; - is standard input, a folder stands for the pictures in it. OUT\n"
       "ends in .j2c, .j2k, .jpc or .jhc for a codestream, .jp2 for a JP2 file, .jph for a JPH\n"
       "file; with several pictures it is a folder, which gets a NAME.j2c for each.\n"
+      "The samples of a PPM or PGM file whose maximum is not 2^n - 1 are scaled to n bits.\n"
       "--help-encode lists the options for encoding.\n"
       "\n"
       "IN and OUT with a number, such as in.%07d.dpx and out.%07d.j2c, are a sequence: several\n"

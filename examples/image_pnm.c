@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* PNM: P5 (grey) and P6 (RGB), 8 bit or 16 bit big-endian; maxval is 2^depth - 1. */
+/* PNM: P5 (grey) and P6 (RGB), 8 bit or 16 bit big-endian; written with a maxval of 2^depth - 1. */
 #include "image_rgb.h"
 
 #include <glib.h>
@@ -92,13 +92,15 @@ static uint8_t bits_of(uint32_t max_value)
   return bits;
 }
 
-/* Copies the interleaved samples behind the header to planes. No sample may exceed `max_value`. */
+/* Copies the interleaved samples behind the header to planes. No sample may exceed `max_value`,
+ * which becomes the highest value of the planes' depth. */
 static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_t max_value,
                          char *why)
 {
   const ImagePlane *first = &image->planes[0];
   size_t bytes = max_value > 255 ? 2 : 1, step = image->num_planes * bytes;
   const uint8_t *samples = file->data + at;
+  const uint32_t white = (UINT32_C(1) << first->depth) - 1;
   int32_t *row = g_new(int32_t, first->width);
   bool ok = true;
   for (uint32_t y = 0; ok && y < first->height; y++, samples += step * first->width) {
@@ -109,6 +111,8 @@ static bool take_samples(Image *image, const ImageFile *file, size_t at, uint32_
         if ((uint32_t)row[x] > max_value)
           ok = image_fail(why, "%s: sample %d at (%u,%u) of component %u is not in 0..%u",
                           file->path, row[x], x, y, c, max_value);
+        if (max_value != white) /* of 16 bits, so that the product fits */
+          row[x] = (int32_t)(((uint32_t)row[x] * white + max_value / 2) / max_value);
       }
       image_put_row(&image->planes[c], y, first->width, row);
     }

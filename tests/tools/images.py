@@ -203,6 +203,19 @@ def check_standard(work):
         same(f"{name} on standard input", run, f"{work}/std.png", want, 8)
 
 
+def check_maximum(work):
+    """A maximum other than 2^n - 1 becomes 2^n - 1; with 2^n - 1 the samples stay."""
+    for top, bits in ((1, 1), (2, 2), (100, 7), (127, 7), (254, 8), (255, 8), (256, 9), (1000, 10), (65534, 16), (65535, 16)):
+        samples = np.linspace(0, top, 40).astype(int).reshape(1, 40)
+        put(f"{work}/top.pgm", f"P5 40 1 {top}\n".encode() + samples.astype(">u2" if top > 255 else "u1").tobytes())
+        run = Run([ENCODE, *LOSSLESS, f"{work}/top.pgm", f"{work}/top.j2k"])
+        if run.status == 0:
+            run = Run([DECODE, f"{work}/top.j2k", f"{work}/top.pgx"])
+        white = (1 << bits) - 1
+        peak = differences(read_pgx_set(f"{work}/top"), [(samples * white + top // 2) // top])
+        tap.ok(run.status == 0 and peak == 0, f"PGM with a maximum of {top}", f"peak {peak}\n{run}")
+
+
 def decibels(squares):
     return f"{-10 * np.log10(squares):.2f} dB" if squares else "identical"
 
@@ -295,6 +308,7 @@ def main():
         check_transparent(work)
         check_premultiplied(work)
         check_standard(work)
+        check_maximum(work)
         check_compare(work)
         check_compare_planes(work)
         check_compare_signs(work)
