@@ -173,7 +173,7 @@ static bool read_video(EncodeInput *input, const Cj2kVideoFormat *format, const 
     input->planes[p] = (Cj2kPlane){.data = input->video + offset, .pitch = pitch};
     offset += pitch * plane.rows;
   }
-  return true;
+  return offset == size || image_fail(why, "%s: %zu bytes, a frame has %zu", path, size, offset);
 }
 
 EncodePlane encode_plane(const Cj2kLayout *layout, const Cj2kComponent *components, uint32_t p)

@@ -57,6 +57,10 @@ bool image_read_raw(Image *image, const char *path, const ImageRawShape *shape, 
       return image_fail(why, "%s: %zu bytes, the components take more", path, size);
     }
   }
+  if (image->memory && offset != size) { /* a wrong size or format gives a picture of noise */
+    image_clear(image);
+    return image_fail(why, "%s: %zu bytes, a frame has %zu", path, size, offset);
+  }
   if (!image->memory) {
     image_clear(image);
     return image_fail(why, "%s: no memory", path);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Raw files of formats with several samples in a word of 32 bits: rows are as long as GStreamer stores them."""
+"""Raw files of formats with several samples in a word of 32 bits: rows are as long as GStreamer stores them. What is
+shorter or longer than a frame is refused."""
 import os
 import subprocess
 
@@ -56,12 +57,31 @@ def failure(folder, name, width, height):
             f"{width} x {height}: {bench.stderr}" if bench.returncode else "")
 
 
+def not_refused(folder, options, frame):
+    """Empty, or how a file that is not as long as its frame was taken."""
+    for size in (frame - 1, frame + 1, 2 * frame):
+        with open(f"{folder}/long.raw", "wb") as file:
+            file.write(bytes(size))
+        run = cj2ktest.Run([cj2ktest.ENCODE, *options, f"{folder}/long.raw", "/dev/null"])
+        words = [f"{folder}/long.raw: {size} bytes"] + ([f"a frame has {frame}"] if size > frame else [])
+        if run.status != 1 or any(word not in run.stderr for word in words):
+            return f"{size} bytes: {run}"
+    with open(f"{folder}/long.raw", "wb") as file:
+        file.write(bytes(frame))
+    run = cj2ktest.Run([cj2ktest.ENCODE, *options, f"{folder}/long.raw", "/dev/null"])
+    return str(run) if run.status else ""
+
+
 def main():
     tap = cj2ktest.Tap()
     with cj2ktest.Folder() as folder:
         for name in FORMATS:
             failures = [failure(folder, name, width, height) for width, height in SIZES]
             tap.ok(not any(failures), name, "\n".join(filter(None, failures)))
+        for name, frame in (("GRAY8", 6 * 4), ("RGB_12LE", 6 * 4 * 3 * 2), ("I420_10LE", 6 * 4 * 3),
+                            ("UYVY", 6 * 4 * 2), ("v210", 4 * 128)):
+            why = not_refused(folder, ["--width=6", "--height=4", f"--format={name}"], frame)
+            tap.ok(not why, f"{name}: files that are shorter or longer than a frame", why)
     tap.done()
 
 
