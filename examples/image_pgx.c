@@ -50,12 +50,14 @@ bool image_write_pgx(const Image *image, const char *path, char *why)
   bool has_ending = image_format_of(path) == IMAGE_PGX; /* or the format was stated otherwise */
   char *stem = g_strndup(path, strlen(path) - (has_ending ? strlen(".pgx") : 0));
   GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-  for (uint32_t c = 0; ok && c < image->num_planes; c++) {
-    g_ptr_array_add(names, g_strdup_printf("%s_%u.pgx", stem, c));
-    ok = write_plane(&image->planes[c], g_ptr_array_index(names, c), why);
+  /* The first component comes last: a sequence takes it for a sign that all are there. */
+  for (uint32_t c = image->num_planes; ok && c-- > 0;) {
+    char *name = g_strdup_printf("%s_%u.pgx", stem, c);
+    g_ptr_array_add(names, name);
+    ok = write_plane(&image->planes[c], name, why);
   }
-  for (guint c = 0; !ok && c + 1 < names->len; c++) /* no component without the others */
-    unlink(g_ptr_array_index(names, c));
+  for (guint i = 0; !ok && i + 1 < names->len; i++) /* no component without the others */
+    unlink(g_ptr_array_index(names, i));
   g_ptr_array_unref(names);
   g_free(stem);
   return ok;
