@@ -119,6 +119,10 @@ void cj2k_walk_check_last(Cj2kPacketWalk *walk);
  * has SOP among its bytes. Its header says nothing of whether the body is in place. */
 void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body);
 
+/* Does the first bit of the header, behind SOP if there is one, say that the packet is empty
+ * (B.10.3)? Then it changes no code-block. */
+bool cj2k_is_empty_packet(const uint8_t *packet, uint64_t size);
+
 /* packets_direct.c: reads all packets of a tile, of which cj2k_tile_reader_begin was called,
  * straight into the frame's code-blocks. false: something is not plain, or damaged; then the tile
  * has to be read by other means, and nothing is lost. */

@@ -197,13 +197,6 @@ static void copy_precinct(Cj2kPartsReader *reader, bool back)
   }
 }
 
-/* Whether the first bit of the packet's header, behind its SOP, says that the packet is empty. */
-static bool is_empty(const uint8_t *packet, uint64_t size)
-{
-  uint64_t at = size >= CJ2K_SOP_BYTES && cj2k_get16(packet) == CJ2K_SOP ? CJ2K_SOP_BYTES : 0;
-  return at < size && packet[at] < 0x80;
-}
-
 /* Of an empty packet the precinct is not copied: there may be 65535 of a precinct of millions of
  * code-blocks, with a byte each. */
 static void save(Cj2kPartsReader *reader, const uint8_t *data, uint64_t end)
@@ -212,7 +205,7 @@ static void save(Cj2kPartsReader *reader, const uint8_t *data, uint64_t end)
   reader->saved.walk = reader->walk;
   reader->saved.num_pieces = reader->tile_reader.num_pieces;
   reader->saved.num_segments = reader->tile_reader.num_segments;
-  reader->saved.is_empty = is_empty(data + at, end - at);
+  reader->saved.is_empty = cj2k_is_empty_packet(data + at, end - at);
   if (!reader->saved.is_empty)
     copy_precinct(reader, false);
 }

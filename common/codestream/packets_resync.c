@@ -111,13 +111,6 @@ static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray
   }
 }
 
-/* Is the packet behind the SOP at walk->at empty (B.10.3)? Then no code-block changes. */
-static bool is_empty(const Cj2kPacketWalk *walk, uint64_t limit)
-{
-  uint64_t header = walk->at + CJ2K_SOP_BYTES;
-  return header < limit && !(walk->reader->data[header] & 0x80);
-}
-
 /* Reads the packet that begins with SOP at walk->at, and goes to the next SOP or the end of the
  * tile-part. false: the packet does not end there; then nothing of it is kept. The states of the
  * code-blocks are only copied, and counted as looked at, where the packet can change them: there
@@ -126,7 +119,7 @@ static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArra
 {
   uint64_t end = walk->end, limit = cj2k_walk_find_sop(walk, walk->at + CJ2K_SOP_BYTES);
   uint32_t pieces = walk->reader->num_pieces, segments = walk->reader->num_segments;
-  bool empty = is_empty(walk, limit);
+  bool empty = cj2k_is_empty_packet(walk->reader->data + walk->at, limit - walk->at);
   if (!empty) {
     if (cj2k_deadline_count_items(num_blocks(walk->reader->plan, packet), NULL) != CJ2K_OK)
       return false;

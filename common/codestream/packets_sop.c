@@ -64,3 +64,9 @@ void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body)
 {
   walk->swallowed |= cj2k_walk_has_sop(walk, body, walk->at);
 }
+
+bool cj2k_is_empty_packet(const uint8_t *packet, uint64_t size)
+{
+  uint64_t at = size >= CJ2K_SOP_BYTES && cj2k_get16(packet) == CJ2K_SOP ? CJ2K_SOP_BYTES : 0;
+  return at < size && packet[at] < 0x80;
+}

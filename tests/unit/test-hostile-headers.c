@@ -45,6 +45,14 @@ static void put_sot(GByteArray *out, guint tile, guint header, guint bytes)
   put(out, 0x0001, 2);
 }
 
+/* SOD, and so many packets of this byte. */
+static void put_packets(GByteArray *out, guint count, guint byte)
+{
+  put(out, 0xff93, 2);
+  for (guint i = 0; i < count; i++)
+    put(out, byte, 1);
+}
+
 static void put_end(GByteArray *out)
 {
   put_sot(out, 0, 0, 1);
@@ -84,9 +92,7 @@ static GByteArray *many_precincts(guint size, guint log2_precinct, guint bytes)
   put_coding(out, 0, 1, 0, log2_precinct);
   put_quantisation(out, 0);
   put_sot(out, 0, 0, bytes);
-  put(out, 0xff93, 2);
-  for (guint i = 0; i < bytes; i++)
-    put(out, 0, 1);
+  put_packets(out, bytes, 0);
   put(out, 0xffd9, 2);
   return out;
 }
@@ -115,9 +121,7 @@ static void test_visits(void)
     put_coding(out, 0, 2000, 0, 15);
     put_quantisation(out, 0);
     put_sot(out, 0, 0, 2000);
-    put(out, 0xff93, 2);
-    for (guint layer = 0; layer < 2000; layer++)
-      put(out, i ? 0x80 : 0, 1);
+    put_packets(out, 2000, i ? 0x80 : 0);
     put(out, 0xffd9, 2);
     Cj2kStatus status = decode(out, 0, i ? "precincts and code-blocks" : NULL, &frame);
     g_assert_cmpint(status, ==, i ? CJ2K_ERROR_LIMIT : CJ2K_OK);
@@ -174,9 +178,7 @@ static GByteArray *tiles_with_levels(guint main_levels, guint tile_levels, gbool
   for (guint tile = 0; tile < 1024; tile++) {
     put_sot(out, tile, 14, packets);
     put_coding(out, 0, 1, tile_levels, 15);
-    put(out, 0xff93, 2);
-    for (guint packet = 0; packet < packets; packet++)
-      put(out, 0, 1);
+    put_packets(out, packets, 0);
   }
   put(out, 0xffd9, 2);
   return out;
@@ -313,9 +315,7 @@ static GByteArray *many_tiles(guint size, guint components)
   put_quantisation(out, 0);
   for (guint tile = 0; tile < size * size / 16; tile++) {
     put_sot(out, tile, 0, components);
-    put(out, 0xff93, 2);
-    for (guint c = 0; c < components; c++)
-      put(out, 0, 1);
+    put_packets(out, components, 0);
   }
   put(out, 0xffd9, 2);
   return out;
