@@ -47,6 +47,8 @@ static Cj2kStatus check_resolutions(const Cj2kDecoder *decoder, const Cj2kHeader
   uint32_t num_tiles = header->num_tiles_x * header->num_tiles_y;
   uint64_t of_main = resolutions_of_tile(&header->coding, header->num_components), sum = 0;
   uint64_t most = DEFAULT_RESOLUTIONS + DEFAULT_RESOLUTIONS_RATIO * size;
+  if (decoder->params.max_memory)
+    return CJ2K_OK;
   if (!header->tiles)
     sum = num_tiles * of_main;
   for (uint32_t t = 0; header->tiles && t < num_tiles; t++) {
@@ -54,7 +56,7 @@ static Cj2kStatus check_resolutions(const Cj2kDecoder *decoder, const Cj2kHeader
     bool own = tile->coding != header->coding.coding; /* COD or COC in its tile-part headers */
     sum += own ? resolutions_of_tile(tile, header->num_components) : of_main;
   }
-  if (decoder->params.max_memory || sum <= most)
+  if (sum <= most)
     return CJ2K_OK;
   return cj2k_error_set(error, CJ2K_ERROR_LIMIT,
                         "the header announces %" G_GUINT64_FORMAT
