@@ -84,6 +84,21 @@ static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t co
   }
 }
 
+/* Bit-planes by which the blocks of some bands should be finer than those of others. Bands of the
+ * 9/7 filter have steps with which their errors weigh alike; those of the 5/3 filter have steps of
+ * 1, and the lowest resolutions weigh most. */
+static uint8_t planes_between_bands(const Cj2kRateFrame *frame)
+{
+  const Cj2kPlan *plan = frame->encoder->plan;
+  double least = INFINITY, most = 0;
+
+  for (uint32_t b = 0; b < plan->num_bands; b++) {
+    least = MIN(least, frame->steps.weights[b]);
+    most = MAX(most, frame->steps.weights[b]);
+  }
+  return most > least ? (uint8_t)MIN(log2(most / least) / 2 + 0.5, SEARCH - PLANES) : 0;
+}
+
 /* Measures as many blocks as are needed to get within the ceilings: a sample if the excess is
  * small, else all. *header_bytes: estimate of the size of headers; 0: unknown. */
 static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded, bool recalled,
@@ -111,10 +126,12 @@ static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded
   if (budget == UINT64_MAX)
     return cj2k_ht_measure(frame, 1, 0, MANY, measured);
   status = find_first_plane(frame, &first);
-  return status == CJ2K_OK
-             ? measure_around(frame, first, ceilings->component == UINT64_MAX ? PLANES : MANY,
-                              measured)
-             : status;
+  if (status != CJ2K_OK)
+    return status;
+  uint8_t count = ceilings->component == UINT64_MAX ? PLANES : MANY,
+          finer = planes_between_bands(frame);
+  return measure_around(frame, (uint8_t)(first - MIN(first, finer)), (uint8_t)(count + finer),
+                        measured);
 }
 
 /* Gets within the ceilings, starting from all blocks at plane 0. */
