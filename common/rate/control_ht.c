@@ -58,29 +58,33 @@ static uint64_t can_save(const Cj2kMeasured *measured, uint32_t num_blocks)
 
 /* Measures all blocks at `count` planes from `first` on, and continues with lower or higher planes
  * until all blocks at the lowest plane exceed the budget, and those at the highest do not, nor a
- * component's own its ceiling: it would lose whole blocks. */
-static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t count,
+ * component's own its ceiling: it would lose whole blocks. apart: blocks may need planes that are
+ * far apart, so that those measured before are kept. */
+static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t count, bool apart,
                                  Cj2kMeasured *measured)
 {
   uint64_t budget = frame->target.ceilings.useful_frame;
   Cj2kStatus status;
 
   for (bool lowered = false, raised = false;;) {
-    uint8_t n = MIN(count, (uint8_t)(SEARCH - first));
+    uint8_t n = MIN(count, (uint8_t)(SEARCH - first)), more = (uint8_t)(n - 1);
     if ((status = cj2k_ht_measure(frame, 1, first, n, measured)) != CJ2K_OK)
       return status;
     bool low = cj2k_measured_bytes(frame, measured, 0, true) > budget,
          high = cj2k_measured_bytes(frame, measured, n - 1u, true) <= budget &&
                 !cj2k_measured_exceeds(frame, measured, n - 1u);
     if (!low && first && !raised) {
-      first = (uint8_t)(first - MIN(first, n - 1));
-      lowered = true;
+      more = MIN(more, first);
+      first = (uint8_t)(first - more);
+      lowered = !apart;
     } else if (!high && first + n < SEARCH && !lowered) {
-      first = (uint8_t)(first + n - 1);
+      first = (uint8_t)(first + (apart ? 0 : more));
       raised = true;
     } else {
       return CJ2K_OK;
     }
+    if (apart)
+      count = (uint8_t)(n + more);
   }
 }
 
@@ -123,14 +127,13 @@ static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded
       return status;
   }
   *header_bytes = 0; /* many blocks become shorter */
-  if (budget == UINT64_MAX)
-    return cj2k_ht_measure(frame, 1, 0, MANY, measured);
   status = find_first_plane(frame, &first);
   if (status != CJ2K_OK)
     return status;
-  uint8_t count = ceilings->component == UINT64_MAX ? PLANES : MANY,
-          finer = planes_between_bands(frame);
-  return measure_around(frame, (uint8_t)(first - MIN(first, finer)), (uint8_t)(count + finer),
+  bool components = ceilings->component != UINT64_MAX;
+  uint8_t finer = planes_between_bands(frame),
+          count = (uint8_t)((components ? MANY : PLANES) + finer);
+  return measure_around(frame, (uint8_t)(first - MIN(first, finer)), count, components || finer,
                         measured);
 }
 
@@ -156,7 +159,8 @@ static Cj2kStatus choose_in_regions(Cj2kRateFrame *frame, double base)
   Cj2kMeasured measured;
 
   cj2k_set_base(frame, cj2k_useful_base(frame, ldexp(base, -frame->region_planes)));
-  Cj2kStatus status = measure_around(frame, 0, (uint8_t)(PLANES + frame->region_planes), &measured);
+  Cj2kStatus status =
+      measure_around(frame, 0, (uint8_t)(PLANES + frame->region_planes), false, &measured);
   if (status == CJ2K_OK)
     status = cj2k_ht_choose_planes(frame, &measured, &header_bytes);
   return status == CJ2K_OK ? cj2k_ht_code_planes(frame) : status;
@@ -179,7 +183,7 @@ static Cj2kStatus choose_with_base(Cj2kRateFrame *frame, double base, double *en
   cj2k_set_base(frame, base);
   Cj2kStatus status = cj2k_quantising_error(frame, error);
   if (status == CJ2K_OK)
-    status = measure_around(frame, 0, PLANES, &measured);
+    status = measure_around(frame, 0, PLANES, false, &measured);
   if (status == CJ2K_OK)
     status = cj2k_ht_choose_planes(frame, &measured, &header_bytes);
   if (status == CJ2K_OK)
@@ -305,7 +309,7 @@ static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
     status = cj2k_ht_code_all(frame, CJ2K_HT_STAYS, NULL, &search->coded);
   frame->outcome.base = frame->pace;
   frame->outcome.demand = search->coded.total;
-  if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame))
+  if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame, &frame->layout.size))
     return status;
   return cj2k_ht_search(frame, search);
 }

@@ -171,7 +171,17 @@ static void limit_quality(Cj2kRateFrame *frame)
     frame->least_visual = MIN(frame->least_visual, frame->own_visual[b]);
 }
 
-bool cj2k_rate_limit(Cj2kRateFrame *frame)
+/* The frame becomes no larger than it would be if only the components above their ceilings lost
+ * bytes: the others have what the target asks for. */
+static void limit_to_useful(Cj2kCeilings *ceilings, const Cj2kCodestreamSize *size)
+{
+  uint64_t useful = cj2k_ceilings_useful(ceilings, size);
+
+  ceilings->frame = MIN(ceilings->frame, useful);
+  ceilings->useful_frame = MIN(ceilings->useful_frame, useful);
+}
+
+bool cj2k_rate_limit(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size)
 {
   Cj2kRateControl mode = frame->target.mode;
 
@@ -179,6 +189,8 @@ bool cj2k_rate_limit(Cj2kRateFrame *frame)
       cj2k_rate_searches_steps(frame))
     return false;
   frame->limited = true;
+  if (size)
+    limit_to_useful(&frame->target.ceilings, size);
   if (mode == CJ2K_RATE_QUALITY && frame->target.weights != CJ2K_VISUAL_NONE)
     limit_quality(frame);
   return true;

@@ -19,6 +19,10 @@ static Cj2kBackendKind backend;
 #define MIN_USED 0.97
 /* dB that a higher ceiling may cost while it binds. */
 #define MAX_FALL 0.1
+/* dB that a higher ceiling of components may cost, and what it may cost against one of the frame.
+ */
+#define MAX_FALL_COMPONENT 0.3
+#define MAX_COST_COMPONENT 1.5
 /* With visual weights PSNR is not what is optimised. */
 #define MAX_FALL_WEIGHTED 0.5
 #define LOSSLESS          200 /* dB */
@@ -105,27 +109,56 @@ static void test_ceilings(void)
   g_rand_free(rand);
 }
 
-/* Ceilings of components limit a quality as well. */
+/* Ceilings of components limit a target as well: they only take bytes away, from the components
+ * that are above them, and it costs about what it costs a whole frame. */
+static void check_components(const char *target, int coder, const TestPicture *picture)
+{
+  Cj2kEncoderParams params = params_of(target, coder);
+  GBytes *plain = test_encode_valid(&params, picture);
+  uint64_t size = g_bytes_get_size(plain);
+  double best = 0;
+
+  for (uint64_t ceiling = 3000;; ceiling += ceiling / 3) {
+    params.max_component_bytes = ceiling;
+    GBytes *bytes = test_encode_valid(&params, picture);
+    uint64_t used = g_bytes_get_size(bytes);
+    g_assert_cmpuint(used, <=, size);
+    if (used == size) {
+      g_assert_true(g_bytes_equal(bytes, plain));
+      g_bytes_unref(bytes);
+      break;
+    }
+    g_assert_cmpuint(used, <=, picture->num_components * ceiling + 1000);
+    Cj2kEncoderParams whole = params_of(target, coder);
+    whole.max_frame_bytes = used;
+    GBytes *other = test_encode_valid(&whole, picture);
+    double psnr = psnr_of(picture, bytes), of_whole = psnr_of(picture, other);
+    g_test_message("%s, %s, %ux%u: component of %u bytes: %u bytes, %.2f dB; frame: %.2f dB",
+                   target, coder ? "HT" : "MQ", picture->width, picture->height, (guint)ceiling,
+                   (guint)used, psnr, of_whole);
+    g_assert_cmpfloat(psnr, >=, best - MAX_FALL_COMPONENT);
+    g_assert_cmpfloat(psnr, >=, of_whole - MAX_COST_COMPONENT);
+    best = MAX(best, psnr);
+    g_bytes_unref(bytes);
+    g_bytes_unref(other);
+  }
+  g_bytes_unref(plain);
+}
+
 static void test_components(void)
 {
-  TestPicture picture;
+  static const Scene scenes[] = {SCENE_TEXT, SCENE_NOISE, SCENE_NATURAL};
 
-  test_picture_init(&picture, SCENE_NOISE, 200, 150, 3, 8, false, NULL, NULL, 0, 0);
-  for (int coder = 0; coder < 2; coder++) {
-    Cj2kEncoderParams params = params_of("rate-control=quality quality=95", coder);
-    GBytes *plain = test_encode_valid(&params, &picture);
-    params.max_component_bytes = 2000;
-    GBytes *bytes = test_encode_valid(&params, &picture);
-    g_assert_cmpuint(g_bytes_get_size(plain), >, 8000);
-    g_assert_cmpuint(g_bytes_get_size(bytes), <, 6700);
-    params.max_component_bytes = 1000000;
-    g_bytes_unref(bytes);
-    bytes = test_encode_valid(&params, &picture);
-    g_assert_true(g_bytes_equal(bytes, plain));
-    g_bytes_unref(bytes);
-    g_bytes_unref(plain);
-  }
-  test_picture_clear(&picture);
+  for (size_t i = 0; i < G_N_ELEMENTS(scenes); i++)
+    for (uint32_t n = 1; n <= 3; n += 2) {
+      TestPicture picture;
+      test_picture_init(&picture, scenes[i], 200, 150, n, i ? 8 : 12, false, NULL, NULL, 0, 0);
+      for (int coder = 0; coder < 2; coder++)
+        check_components(n == 1 ? "rate-control=quality quality=95 visual-weights=none"
+                                : "rate-control=psnr psnr=42",
+                         coder, &picture);
+      test_picture_clear(&picture);
+    }
 }
 
 /* Headers take a large part of the bytes: MQ passes end separately in small precincts, and HT
