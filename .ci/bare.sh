@@ -6,7 +6,8 @@
 #
 # Tests what a new user does: installs Debian SUITE with nothing but git and certificates into a folder,
 # clones the current commit there, and runs the commands of README.md as printed in that file. The
-# CUDA compiler is PyPI's: the set that scripts/setup.sh names, or the newest. Then it builds the Debian
+# CUDA compiler is PyPI's: the set that scripts/setup.sh names, or the newest, with which the tests are a short run
+# (tests/unit/effort.h). Then it builds the Debian
 # packages and tests them in a second system that has never had anything else (.ci/packages.sh).
 # Of this machine the inner systems see only the way to the package registries. Mounts and processes
 # are in namespaces of their own, which end with this script, however it ends. The last line is the sum.
@@ -127,7 +128,7 @@ readme_commands() {
 # user_does COMMAND: runs a command in the clone. Builds must be without a warning.
 user_does() {
   local log=$folder/log start=$SECONDS
-  [ "$compiler" = pinned ] || set -- "CJ2K_NVCC_PYPI=$compiler $1"
+  set -- "$prefix$1"
   echo "== $suite: $1"
   in_root "$root" "cd cudaj2k && $1" 2>&1 | tee "$log"
   if [ "${PIPESTATUS[0]}" -ne 0 ]; then failing "bare $suite: $1"; else passed=$((passed + 1)); fi
@@ -171,8 +172,7 @@ user_commands() {
 tests_with_data=(conformance jp2 files mutate info mq-decode-fibers mq-decode-full-fibers)
 
 data_tests() {
-  local beside=$clone/../shared prefix='' log=$folder/log
-  [ "$compiler" = pinned ] || prefix="CJ2K_NVCC_PYPI=$compiler "
+  local beside=$clone/../shared log=$folder/log
   mkdir -p "$beside"
   if ! mount --bind "$data" "$beside" || ! mount -o remount,bind,ro "$beside"; then
     failing "bare $suite: the test data could not be mounted"
@@ -216,13 +216,14 @@ inside() {
 hold='' data=''
 case ${1:-} in
 --inside)
-  folder=$2 suite=$3 compiler=$4 hold=$5 data=$6
+  folder=$2 suite=$3 compiler=$4 hold=$5 data=$6 prefix=''
+  [ "$compiler" = pinned ] || prefix="CJ2K_NVCC_PYPI=$compiler CJ2K_TESTS_SHORT=1 "
   inside
   sum
   exit
   ;;
 --possible) obstacle && exit ;;
--h | --help) sed -n '4,18s/^# \{0,1\}//p' "$0" && exit ;;
+-h | --help) sed -n '4,19s/^# \{0,1\}//p' "$0" && exit ;;
 esac
 while [ $# -gt 0 ]; do
   case $1 in

@@ -6,11 +6,13 @@
  *
  * Linked with the CUDA runtime it needs a GPU and skips without. Linked with pretend-runtime.c it
  * needs none, and tests the host side alone. --share N: only each Nth call fails in each way; with
- * 5 each call fails in one way. --only TEXT: cases with this text in their names. --beside 1:
- * another codec is open, so that codecs get memory that others have left. Prints TAP.
+ * 5 each call fails in one way; in a short run (effort.h) it is four times N. --only TEXT: cases
+ * with this text in their names. --beside 1: another codec is open, so that codecs get memory that
+ * others have left. Prints TAP.
  */
 #include "call-faults.h"
 #include "common/backend.h"
+#include "tests/unit/effort.h"
 #include "tests/unit/encoder-pictures.h"
 
 #include <signal.h>
@@ -570,7 +572,7 @@ int main(int argc, char **argv)
                 strstr(cases[i].name, "4:2:0")    ? &subsampled
                 : strstr(cases[i].name, "X'Y'Z'") ? &film
                                                   : &picture,
-                (uint32_t)MAX(share, 1));
+                (uint32_t)MAX(share, 1) * (test_is_short() ? 4 : 1));
   printf("1..%u\n", num_tests);
   test_picture_clear(&picture);
   test_picture_clear(&subsampled);

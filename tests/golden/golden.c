@@ -12,6 +12,7 @@
  */
 #include "tests/cuda/pictures.h"
 #include "tests/support/parameters.h"
+#include "tests/unit/effort.h"
 
 #define DIGEST_LENGTH 16 /* hexadecimal digits of a SHA-256 in the table */
 #define MAX_FRAMES    24
@@ -345,11 +346,13 @@ static guint check_all(Cj2kBackendKind backend, bool print)
         continue;
       char *name = g_strdup_printf("%s %s %s %s", coders[c.coder], c.rate->name, c.shape->format,
                                    c.sequence->name);
-      bool ok = check(&c, name, print);
+      bool left_out = !print && test_is_short() && count % 4;
+      bool ok = left_out || check(&c, name, print);
       count++;
       failed += !ok;
       if (!print)
-        printf("%s %u - %s\n", ok ? "ok" : "not ok", count, name);
+        printf("%s %u - %s%s\n", ok ? "ok" : "not ok", count, name,
+               left_out ? " # SKIP a short run does each fourth case" : "");
       g_free(name);
     }
   if (!print) {

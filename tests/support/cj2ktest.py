@@ -17,7 +17,6 @@ import numpy as np
 LONG = os.environ.get("CJ2K_TESTS_LONG") == "1"
 DECODE = os.environ.get("CJ2K_DECODE", "cj2k-decode")
 ENCODE = os.environ.get("CJ2K_ENCODE", "cj2k-encode")
-ENCODE = os.environ.get("CJ2K_ENCODE", "cj2k-encode")
 # Sanitizers keep freed memory in quarantine and have shadow memory: factor for limits of memory.
 MEMORY_FACTOR = 3 if os.environ.get("CJ2K_SANITIZED") == "1" else 1
 
