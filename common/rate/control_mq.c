@@ -184,11 +184,14 @@ static Cj2kStatus lay_out_all(Mq *mq)
   return lay_out(mq, &frame->retained, &size);
 }
 
-/* True if all passes together are known to exceed the ceiling even without headers. */
+/* True if no layout is needed, because all passes together exceed the ceiling of the frame even
+ * without headers. With ceilings of components the size of each is needed. */
 static bool is_above(const Mq *mq)
 {
   uint64_t sum = 0;
 
+  if (mq->frame->target.ceilings.component != UINT64_MAX)
+    return false;
   for (uint32_t b = 0; mq->coded.blocks && b < mq->frame->encoder->plan->num_blocks; b++)
     sum += mq->coded.blocks[b].length;
   return sum > mq->frame->target.ceilings.frame;

@@ -259,8 +259,17 @@ Cj2kStatus cj2k_rate_check_saturated(Cj2kRateFrame *frame, uint64_t saturated)
 
 Cj2kStatus cj2k_rate_refuse_lossless(Cj2kRateFrame *frame)
 {
+  const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  const Cj2kCodestreamSize *size = &frame->layout.size;
+  uint32_t c = cj2k_ceilings_first_above(ceilings, size);
+
+  if (size->total <= ceilings->frame)
+    return cj2k_error_set(frame->error, CJ2K_ERROR_LIMIT,
+                          "component %u of the lossless frame needs %" G_GUINT64_FORMAT
+                          " bytes, more than the %" G_GUINT64_FORMAT " that are allowed",
+                          c, cj2k_ceilings_counted(ceilings, size, c), ceilings->component);
   return cj2k_error_set(frame->error, CJ2K_ERROR_LIMIT,
                         "the lossless frame needs %" G_GUINT64_FORMAT
                         " bytes, more than the %" G_GUINT64_FORMAT " that are allowed",
-                        frame->layout.size.total, frame->target.ceilings.frame);
+                        size->total, ceilings->frame);
 }

@@ -161,6 +161,22 @@ static void test_components(void)
     }
 }
 
+/* A lossless frame does not give bytes away; the error names the component. */
+static void test_lossless_component(void)
+{
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NOISE, 64, 48, 3, 8, false, NULL, NULL, 0, 0);
+  for (int coder = 0; coder < 2; coder++) {
+    Cj2kEncoderParams params = params_of("rate-control=lossless max-component-bytes=2000", coder);
+    Cj2kError error = {0};
+    g_assert_null(test_encode(&params, &picture, &error));
+    g_assert_nonnull(strstr(error.text, "component 0 of the lossless frame needs "));
+    g_assert_nonnull(strstr(error.text, "more than the 2000 that are allowed"));
+  }
+  test_picture_clear(&picture);
+}
+
 /* Headers take a large part of the bytes: MQ passes end separately in small precincts, and HT
  * blocks are small. */
 static void check_component_rise(int coder, const TestPicture *picture)
@@ -275,6 +291,7 @@ int main(int argc, char **argv)
     return 0;
   g_test_add_func("/rate-ceiling/ceilings", test_ceilings);
   g_test_add_func("/rate-ceiling/components", test_components);
+  g_test_add_func("/rate-ceiling/lossless-component", test_lossless_component);
   g_test_add_func("/rate-ceiling/component-rise", test_component_rise);
   g_test_add_func("/rate-ceiling/same", test_same_ceiling);
   g_test_add_func("/rate-ceiling/sequences", test_sequences);
