@@ -88,10 +88,10 @@ static Cj2kStatus measure_around(Cj2kRateFrame *frame, uint8_t first, uint8_t co
   }
 }
 
-/* Bit-planes by which the blocks of some bands should be finer than those of others. Bands of the
- * 9/7 filter have steps with which their errors weigh alike; those of the 5/3 filter have steps of
- * 1, and the lowest resolutions weigh most. */
-static uint8_t planes_between_bands(const Cj2kRateFrame *frame)
+/* Bit-planes by which some blocks should be finer than others. Bands of the 9/7 filter have steps
+ * with which their errors weigh alike; those of the 5/3 filter have steps of 1, and the lowest
+ * resolutions weigh most. So do blocks in regions. */
+static uint8_t planes_between_blocks(const Cj2kRateFrame *frame)
 {
   const Cj2kPlan *plan = frame->encoder->plan;
   double least = INFINITY, most = 0;
@@ -100,7 +100,8 @@ static uint8_t planes_between_bands(const Cj2kRateFrame *frame)
     least = MIN(least, frame->steps.weights[b]);
     most = MAX(most, frame->steps.weights[b]);
   }
-  return most > least ? (uint8_t)MIN(log2(most / least) / 2 + 0.5, SEARCH - PLANES) : 0;
+  double bands = most > least ? log2(most / least) / 2 + 0.5 : 0;
+  return (uint8_t)MIN(bands + frame->region_planes, SEARCH - PLANES);
 }
 
 /* Measures as many blocks as are needed to get within the ceilings: a sample if the excess is
@@ -130,10 +131,11 @@ static Cj2kStatus measure_choices(Cj2kRateFrame *frame, const Cj2kHtCoded *coded
   status = find_first_plane(frame, &first);
   if (status != CJ2K_OK)
     return status;
+  /* Components below their ceilings keep the lowest planes. */
   bool components = ceilings->component != UINT64_MAX;
-  uint8_t finer = planes_between_bands(frame),
-          count = (uint8_t)((components ? MANY : PLANES) + finer);
-  return measure_around(frame, (uint8_t)(first - MIN(first, finer)), count, components || finer,
+  uint8_t finer = planes_between_blocks(frame), lower = MIN(first, components ? first : finer);
+  return measure_around(frame, (uint8_t)(first - lower),
+                        (uint8_t)((components ? MANY : PLANES) + lower), components || finer,
                         measured);
 }
 

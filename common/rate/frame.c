@@ -173,9 +173,10 @@ static void limit_quality(Cj2kRateFrame *frame)
 
 /* The frame becomes no larger than it would be if only the components above their ceilings lost
  * bytes: the others have what the target asks for. */
-static void limit_to_useful(Cj2kCeilings *ceilings, const Cj2kCodestreamSize *size)
+static void limit_to_useful(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size)
 {
-  uint64_t useful = cj2k_ceilings_useful(ceilings, size);
+  Cj2kCeilings *ceilings = &frame->target.ceilings;
+  uint64_t useful = MAX(cj2k_ceilings_useful(ceilings, size), frame->encoder->least.frame);
 
   ceilings->frame = MIN(ceilings->frame, useful);
   ceilings->useful_frame = MIN(ceilings->useful_frame, useful);
@@ -190,7 +191,7 @@ bool cj2k_rate_limit(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size)
     return false;
   frame->limited = true;
   if (size)
-    limit_to_useful(&frame->target.ceilings, size);
+    limit_to_useful(frame, size);
   if (mode == CJ2K_RATE_QUALITY && frame->target.weights != CJ2K_VISUAL_NONE)
     limit_quality(frame);
   return true;

@@ -190,10 +190,21 @@ static double useful_passes(const Cj2kRateFrame *frame, const Cj2kPassCut *cut, 
   return sum;
 }
 
+/* Bytes that passes should have. Below a target with ceilings of components they may have no more
+ * than the ceilings: headers are not passes. */
+static double needed_passes(const Cj2kRateFrame *frame)
+{
+  const Cj2kCeilings *ceilings = &frame->target.ceilings;
+  bool only = frame->limited && ceilings->useful_component != UINT64_MAX;
+
+  return only ? cj2k_body_bytes(frame, (double)frame->encoder->least.frame)
+              : (double)ceilings->useful_frame;
+}
+
 bool cj2k_mq_is_fine(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps, const Cj2kPassCut *cut)
 {
   return steps->base <= cj2k_least_base(frame) ||
-         useful_passes(frame, cut, LEAST) >= (double)frame->target.ceilings.useful_frame * LEAST;
+         useful_passes(frame, cut, LEAST) >= needed_passes(frame) * LEAST;
 }
 
 Cj2kMqSteps cj2k_mq_finer(const Cj2kRateFrame *frame, const Cj2kMqSteps *steps)

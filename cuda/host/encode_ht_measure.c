@@ -7,7 +7,8 @@
 /* Bit-planes of which a slot has room for lengths from its first measurement on, and which are
  * measured at most without distortions (SEARCH in rate/control_ht.c): otherwise each slot would
  * grow in some frame whose size jumps, perhaps after hours. With distortions that is room for a
- * third as many; only regions and slices may measure more. */
+ * third as many; regions, slices, ceilings of components and the 5/3 filter may need more, mostly
+ * from their first frame on. */
 #define ROOM_PLANES 24
 
 /* Sizes of the parts of the result of measuring: counts, band errors, lengths (an even number of

@@ -129,6 +129,13 @@ static void check_components(const char *target, int coder, const TestPicture *p
       break;
     }
     g_assert_cmpuint(used, <=, picture->num_components * ceiling + 1000);
+    /* A ceiling of the frame above that changes nothing for the worse. */
+    params.max_frame_bytes = used + used / 4;
+    GBytes *both = test_encode_valid(&params, picture);
+    g_assert_cmpuint(g_bytes_get_size(both), <=, used);
+    g_assert_cmpfloat(psnr_of(picture, both), >=, psnr_of(picture, bytes) - MAX_FALL_COMPONENT);
+    g_bytes_unref(both);
+    params.max_frame_bytes = 0;
     Cj2kEncoderParams whole = params_of(target, coder);
     whole.max_frame_bytes = used;
     GBytes *other = test_encode_valid(&whole, picture);
