@@ -7,8 +7,8 @@
 # Tests what a new user does: installs Debian SUITE with nothing but git and certificates into a folder,
 # clones the current commit there, and runs the commands of README.md as printed in that file. The
 # CUDA compiler is PyPI's: the set that scripts/setup.sh names, or the newest, with which the tests are a short run
-# (tests/unit/effort.h). Then it builds the Debian
-# packages and tests them in a second system that has never had anything else (.ci/packages.sh).
+# (tests/unit/effort.h). Then it builds the Debian packages and tests them in a second system that has never had
+# anything else (.ci/packages.sh).
 # Of this machine the inner systems see only the way to the package registries. Mounts and processes
 # are in namespaces of their own, which end with this script, however it ends. The last line is the sum.
 #   --hold FIFO  wait, once the system is made, until a line comes from FIFO; then do the rest

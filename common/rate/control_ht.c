@@ -311,7 +311,7 @@ static Cj2kStatus code_at_plane_0(Cj2kRateFrame *frame, Cj2kHtSearch *search)
     status = cj2k_ht_code_all(frame, CJ2K_HT_STAYS, NULL, &search->coded);
   frame->outcome.base = frame->pace;
   frame->outcome.demand = search->coded.total;
-  if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame, &frame->layout.size))
+  if (status != CJ2K_OK || search->coded.fits || !cj2k_rate_limit(frame))
     return status;
   return cj2k_ht_search(frame, search);
 }

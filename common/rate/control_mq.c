@@ -529,10 +529,8 @@ static Cj2kStatus run_target(Mq *mq, Retained *retained)
   if (mq->frame->encoder->reversible)
     return retain_passes(mq, NULL, retained);
   status = retain_all(mq, &fits);
-  if (status != CJ2K_OK || fits)
-    return status;
-  const Cj2kCodestreamSize *size = is_above(mq) ? NULL : &mq->frame->layout.size;
-  return cj2k_rate_limit(mq->frame, size) ? run_budget(mq, retained) : CJ2K_OK;
+  return status == CJ2K_OK && !fits && cj2k_rate_limit(mq->frame) ? run_budget(mq, retained)
+                                                                  : status;
 }
 
 Cj2kStatus cj2k_control_mq(Cj2kRateFrame *frame)

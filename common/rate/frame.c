@@ -173,16 +173,17 @@ static void limit_quality(Cj2kRateFrame *frame)
 
 /* The frame becomes no larger than it would be if only the components above their ceilings lost
  * bytes: the others have what the target asks for. */
-static void limit_to_useful(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size)
+static void limit_to_useful(Cj2kRateFrame *frame)
 {
   Cj2kCeilings *ceilings = &frame->target.ceilings;
-  uint64_t useful = MAX(cj2k_ceilings_useful(ceilings, size), frame->encoder->least.frame);
+  uint64_t useful =
+      MAX(cj2k_ceilings_useful(ceilings, &frame->layout.size), frame->encoder->least.frame);
 
   ceilings->frame = MIN(ceilings->frame, useful);
   ceilings->useful_frame = MIN(ceilings->useful_frame, useful);
 }
 
-bool cj2k_rate_limit(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size)
+bool cj2k_rate_limit(Cj2kRateFrame *frame)
 {
   Cj2kRateControl mode = frame->target.mode;
 
@@ -190,8 +191,8 @@ bool cj2k_rate_limit(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size)
       cj2k_rate_searches_steps(frame))
     return false;
   frame->limited = true;
-  if (size)
-    limit_to_useful(frame, size);
+  if (frame->target.ceilings.component != UINT64_MAX)
+    limit_to_useful(frame);
   if (mode == CJ2K_RATE_QUALITY && frame->target.weights != CJ2K_VISUAL_NONE)
     limit_quality(frame);
   return true;

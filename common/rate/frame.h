@@ -95,9 +95,9 @@ void cj2k_rate_begin(Cj2kRateFrame *frame);
 /* Call it if the frame with the steps of its target exceeds a ceiling. The steps are then searched
  * as for a budget, with the visual weights that the target has. It learns nothing from other
  * frames, and these nothing from it. Returns false if there are no steps to search: the frame is
- * lossless or reversible, or has a budget anyway. size: that of the frame with the steps of the
- * target; NULL: it exceeds the ceiling of the frame, and is not known. */
-bool cj2k_rate_limit(Cj2kRateFrame *frame, const Cj2kCodestreamSize *size);
+ * lossless or reversible, or has a budget anyway. If components have ceilings, the frame must have
+ * been laid out with the steps of the target. */
+bool cj2k_rate_limit(Cj2kRateFrame *frame);
 /* Frame `number` needs the slot of a later one: see cj2k_history_interrupt. */
 void cj2k_rate_interrupt(Cj2kRateEncoder *encoder, uint64_t number);
 /* It has one: see cj2k_history_withdraw. */

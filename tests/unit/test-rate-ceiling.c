@@ -19,8 +19,7 @@ static Cj2kBackendKind backend;
 #define MIN_USED 0.97
 /* dB that a higher ceiling may cost while it binds. */
 #define MAX_FALL 0.1
-/* dB that a higher ceiling of components may cost, and what it may cost against one of the frame.
- */
+/* The same for a ceiling of components, and what it may cost against one of the frame. */
 #define MAX_FALL_COMPONENT 0.3
 #define MAX_COST_COMPONENT 1.5
 /* With visual weights PSNR is not what is optimised. */
