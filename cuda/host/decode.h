@@ -95,6 +95,13 @@ typedef struct {
   bool narrow;
 } Cj2kCudaBandPlace;
 
+/* What listing a code-block takes (decode_lists.c), side by side. */
+typedef struct {
+  uint16_t octets;
+  bool has_place; /* it belongs to a resolution that is decoded */
+  bool bypass;    /* its style has BYPASS */
+} Cj2kCudaBlockFacts;
+
 /* Tables that follow from the geometry of the plan and from `wide_levels` (decode_plan.c). */
 typedef struct {
   Cj2kPlan *plan;            /* of the last frame, a reference */
@@ -109,17 +116,16 @@ typedef struct {
   Cj2kCudaMemory zeros;
   bool zeros_valid; /* false: frames since then have left other values */
   Cj2kCudaMemory coefficients;
-  Cj2kCudaMemory lowpass; /* also workspace of the block decoders (cj2k_cuda_decode_workspace) */
-  Cj2kCudaMemory quads;   /* made when first needed */
-  uint64_t quads_size;    /* bytes of the quad records of all HT blocks */
-  uint32_t max_width;     /* of any code-block */
-  uint32_t width_bits;    /* the widths of all code-blocks or'ed */
-  uint32_t mq_octets;     /* the largest of `octets` */
-  uint32_t mq_window;     /* and the largest number in CJ2K_CUDA_MQ_WINDOW stripes */
-  uint16_t *octets;       /* by code-block: number of octets */
-  uint8_t *has_place;     /* by code-block: it belongs to a resolution that is decoded */
-  uint16_t *classes;      /* workspace */
-  uint32_t *work;         /* workspace: of MQ blocks, in the order of their list */
+  Cj2kCudaMemory lowpass;    /* also workspace of the block decoders (cj2k_cuda_decode_workspace) */
+  Cj2kCudaMemory quads;      /* made when first needed */
+  uint64_t quads_size;       /* bytes of the quad records of all HT blocks */
+  uint32_t max_width;        /* of any code-block */
+  uint32_t width_bits;       /* the widths of all code-blocks or'ed */
+  uint32_t mq_octets;        /* the largest of `octets` */
+  uint32_t mq_window;        /* and the largest number in CJ2K_CUDA_MQ_WINDOW stripes */
+  Cj2kCudaBlockFacts *facts; /* by code-block */
+  uint16_t *classes;         /* workspace */
+  uint32_t *words;           /* workspace: of the bit-planes of MQ blocks */
 } Cj2kCudaDecodeTables;
 
 /* Tables that follow from plan and layout (decode_output.c). */
@@ -279,16 +285,8 @@ Cj2kStatus cj2k_cuda_decode_set_layout(Cj2kDecodeSlot *slot, const Cj2kLayout *l
                                        Cj2kError *error);
 /* The number of components that both the image and the layout have. */
 uint32_t cj2k_cuda_decode_num_put_out(const Cj2kDecodeSlot *slot);
-/* decode_mq.c: the estimated work of decoding an MQ block. */
-uint32_t cj2k_cuda_decode_mq_work(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                  uint32_t block);
-/* Places the bit-planes of the MQ blocks that the upload lists for a group, those with most work
- * first, and assigns the blocks to warps. numbers: of the group's blocks in the frame; NULL: all.
- * reserve_mq() then reserves memory for `count` groups, for each its own, because kernels of
- * several groups run at once. */
-Cj2kStatus cj2k_cuda_decode_place_mq(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                                     const uint32_t *numbers, Cj2kCudaDecodeBlocks *frame,
-                                     Cj2kError *error);
+/* decode_mq.c: reserves memory for the bit-planes of `count` groups, for each its own, because
+ * kernels of several groups run at once. */
 Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frames,
                                        uint32_t count, Cj2kError *error);
 /* decode_upload.c: prefetch and abandon as in backend.h. */
@@ -298,11 +296,13 @@ void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot);
  * blocks use, and enqueues what prefetch did not. */
 Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                          const Cj2kCudaDecodePart *part, Cj2kError *error);
-/* Fills in the records and lists of group g, the next one, and describes its blocks. fill() does so
- * for all groups and prepares their MQ blocks, without which these are not complete. */
+/* decode_lists.c: fills in the records and lists of group g, the next one, and describes its
+ * blocks. */
 void cj2k_cuda_decode_fill_group(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                  const Cj2kCudaDecodePart *part, uint32_t g,
                                  Cj2kCudaDecodeBlocks *frame);
+/* decode_upload.c: does so for all groups, and reserves memory for their MQ blocks, which need it.
+ */
 Cj2kStatus cj2k_cuda_decode_fill(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                  const Cj2kCudaDecodePart *part, Cj2kCudaDecodeBlocks *frames,
                                  Cj2kError *error);

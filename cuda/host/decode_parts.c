@@ -77,7 +77,7 @@ static void list_blocks(Cj2kDecodeSlot *slot, const Cj2kPacketId *precincts, uin
     cj2k_plan_parts_add(&slot->parts.rows, &precincts[i], blocks);
   for (uint32_t i = 0; i < blocks->len; i++) {
     uint32_t block = g_array_index(blocks, uint32_t, i);
-    if (slot->tables.has_place[block])
+    if (slot->tables.facts[block].has_place)
       g_array_index(blocks, uint32_t, kept++) = block;
   }
   g_array_set_size(blocks, kept);

@@ -46,10 +46,9 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
   uint64_t quads = 0;
   slot->tables.max_width = slot->tables.width_bits = slot->tables.mq_octets = 0;
   slot->tables.mq_window = 0;
-  slot->tables.octets = g_renew(uint16_t, slot->tables.octets, plan->num_blocks);
-  slot->tables.has_place = g_renew(uint8_t, slot->tables.has_place, plan->num_blocks);
+  slot->tables.facts = g_renew(Cj2kCudaBlockFacts, slot->tables.facts, plan->num_blocks);
   slot->tables.classes = g_renew(uint16_t, slot->tables.classes, plan->num_blocks);
-  slot->tables.work = g_renew(uint32_t, slot->tables.work, plan->num_blocks);
+  slot->tables.words = g_renew(uint32_t, slot->tables.words, plan->num_blocks);
   for (uint32_t i = 0; i < plan->num_blocks; i++) {
     const Cj2kPlanBlock *block = &plan->blocks[i];
     const Cj2kPlanBand *band = &plan->bands[block->band];
@@ -64,13 +63,14 @@ static Cj2kStatus set_blocks(Cj2kDecodeSlot *slot, Cj2kError *error)
                                 .narrow = slot->tables.places[block->band].narrow,
                                 .orientation = band->orientation,
                                 .style = band->block_style};
-    slot->tables.has_place[i] = band->offset != UINT64_MAX;
     if ((band->block_style & CJ2K_STYLE_HT) && band->offset != UINT64_MAX)
       quads += (uint64_t)CJ2K_CUDA_QUAD_STRIDE(block->width) * ((block->height + 1u) / 2);
     slot->tables.max_width = MAX(slot->tables.max_width, block->width);
     slot->tables.width_bits |= block->width;
-    slot->tables.octets[i] = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
-    slot->tables.mq_octets = MAX(slot->tables.mq_octets, slot->tables.octets[i]);
+    uint16_t octets = (uint16_t)CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
+    slot->tables.facts[i] = (Cj2kCudaBlockFacts){octets, band->offset != UINT64_MAX,
+                                                 band->block_style & CJ2K_STYLE_BYPASS};
+    slot->tables.mq_octets = MAX(slot->tables.mq_octets, octets);
     uint32_t held = MIN(block->height, 4 * CJ2K_CUDA_MQ_WINDOW);
     slot->tables.mq_window = MAX(slot->tables.mq_window, CJ2K_CUDA_MQ_OCTETS(block->width, held));
   }
@@ -247,8 +247,7 @@ void cj2k_cuda_decode_tables_free(Cj2kDecodeSlot *slot)
   g_array_unref(tables->levels);
   g_array_unref(tables->level_of);
   g_free(tables->places);
-  g_free(tables->octets);
-  g_free(tables->has_place);
+  g_free(tables->facts);
   g_free(tables->classes);
-  g_free(tables->work);
+  g_free(tables->words);
 }

@@ -76,7 +76,8 @@ static bool is_first(const Cj2kDecodeSlot *slot, const Needs *needs, uint32_t b)
   const Cj2kPlanBand *band = &plan->bands[block->band];
   const Needs *first = &needs[(size_t)band->tile_comp * slot->shares.count];
 
-  return slot->tables.has_place[b] && band->rect.y0 + block->y < first->bands[band->resolution];
+  return slot->tables.facts[b].has_place &&
+         band->rect.y0 + block->y < first->bands[band->resolution];
 }
 
 /* Lists the code-blocks of the first slice, then those of the others; MQ blocks stay together. */

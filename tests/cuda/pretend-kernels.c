@@ -205,6 +205,40 @@ static void check_memory(const Cj2kCudaDecodeBlocks *frame)
     }
 }
 
+typedef struct {
+  uint64_t first, end;
+} Range;
+
+static int compare_ranges(const void *a, const void *b)
+{
+  const Range *first = a, *second = b;
+  return (first->first > second->first) - (first->first < second->first);
+}
+
+/* The bit-planes of the MQ blocks: no two blocks have the same words, and all words are there. */
+static void check_mq_planes(const Cj2kCudaDecodeBlocks *frame)
+{
+  Range *ranges = g_new(Range, frame->mq.count);
+
+  for (uint32_t k = 0; k < frame->mq.count; k++) {
+    const Cj2kCudaBlock *block = block_of(frame, frame->mq.order[k]);
+    uint32_t octets = CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
+    uint32_t passes = frame->coded[frame->mq.order[k]].num_passes;
+    uint32_t raw = block->style & CJ2K_STYLE_BYPASS ? CJ2K_CUDA_MQ_RAW_PLANES(passes) : 0;
+    uint64_t size =
+        CJ2K_CUDA_MQ_PLANE_WORDS(octets, passes, frame->mq.max_octets > CJ2K_CUDA_MQ_SMALL) +
+        raw * sizeof(Cj2kCudaRawBits) / 4;
+    g_assert_cmpuint(frame->mq.offsets[k] % 4, ==, 0);
+    g_assert_cmpuint(raw, <=, frame->mq.raw_planes);
+    ranges[k] = (Range){frame->mq.offsets[k], frame->mq.offsets[k] + size};
+  }
+  qsort(ranges, frame->mq.count, sizeof *ranges, compare_ranges);
+  for (uint32_t k = 0; k < frame->mq.count; k++)
+    g_assert_cmpuint(ranges[k].end, <=,
+                     k + 1 < frame->mq.count ? ranges[k + 1].first : frame->mq.plane_words);
+  g_free(ranges);
+}
+
 /* What the launch of the MQ decoder follows from. */
 static void check_mq_launch(const Cj2kCudaDecodeBlocks *frame)
 {
@@ -220,22 +254,14 @@ static void check_mq_launch(const Cj2kCudaDecodeBlocks *frame)
   }
   for (uint32_t k = 0; k < frame->mq.count; k++) {
     const Cj2kCudaBlock *block = block_of(frame, frame->mq.order[k]);
-    uint32_t next =
-        k + 1 < frame->mq.count ? frame->mq.offsets[k + 1] : (uint32_t)frame->mq.plane_words;
     uint32_t octets = CJ2K_CUDA_MQ_OCTETS(block->width, block->height);
     g_assert_cmpuint(octets, <=, frame->mq.max_octets);
     bool has_window = CJ2K_CUDA_MQ_HAS_WINDOW(frame->mq.max_octets, lanes);
     uint32_t height = has_window ? MIN(block->height, 4 * CJ2K_CUDA_MQ_WINDOW) : block->height;
     g_assert_cmpuint(frame->mq.words, >=,
                      CJ2K_CUDA_MQ_WORDS(octets, CJ2K_CUDA_MQ_OCTETS(block->width, height)));
-    g_assert_cmpuint(frame->mq.offsets[k] % 4, ==, 0);
-    uint32_t passes = frame->coded[frame->mq.order[k]].num_passes;
-    uint32_t raw = block->style & CJ2K_STYLE_BYPASS ? CJ2K_CUDA_MQ_RAW_PLANES(passes) : 0;
-    uint32_t size =
-        CJ2K_CUDA_MQ_PLANE_WORDS(octets, passes, frame->mq.max_octets > CJ2K_CUDA_MQ_SMALL);
-    g_assert_cmpuint(frame->mq.offsets[k] + size + raw * sizeof(Cj2kCudaRawBits) / 4, <=, next);
-    g_assert_cmpuint(raw, <=, frame->mq.raw_planes);
   }
+  check_mq_planes(frame);
 }
 
 /*
