@@ -158,24 +158,24 @@ static void set_warps(const Cj2kDecodeSlot *slot, const BlockClasses *classes,
   cj2k_cuda_decode_set_warps(slot, mq, classes->most_work, frame);
 }
 
+/* Finds room behind what has been filled in so far. Returns its place on the device. */
+static void *place_next(Cj2kDecodeSlot *slot, size_t bytes)
+{
+  uint8_t *device = slot->upload.records.data;
+  return device + cj2k_cuda_decode_place(&slot->upload.parts.filled, bytes);
+}
+
 /* Places the lists of a group behind its records: the first one with room for all blocks, so that
  * the place of what follows does not depend on their kinds in frames that have one kind. */
 static void place_lists(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlocks *frame)
 {
-  const uint8_t *device = slot->upload.records.data;
-  size_t *filled = &slot->upload.parts.filled;
   uint32_t ht = frame->ht.count, mq = frame->mq.count;
 
-  frame->ht.order = (const uint32_t *)(device + cj2k_cuda_decode_place(
-                                                    filled, frame->num_blocks * sizeof(uint32_t)));
+  frame->ht.order = place_next(slot, frame->num_blocks * sizeof(uint32_t));
   frame->mq.order = frame->ht.order + ht;
-  frame->ht.refined =
-      (const uint32_t *)(device +
-                         cj2k_cuda_decode_place(filled, frame->ht.num_refined * sizeof(uint32_t)));
-  frame->mq.offsets =
-      (const uint32_t *)(device + cj2k_cuda_decode_place(filled, mq * sizeof(uint32_t)));
-  frame->mq.warps =
-      (const uint32_t *)(device + cj2k_cuda_decode_place(filled, (mq + !!mq) * sizeof(uint32_t)));
+  frame->ht.refined = place_next(slot, frame->ht.num_refined * sizeof(uint32_t));
+  frame->mq.offsets = place_next(slot, mq * sizeof(uint32_t));
+  frame->mq.warps = place_next(slot, (mq + !!mq) * sizeof(uint32_t));
 }
 
 /* Sets the pointers to what all groups use, and to tables of the slot. */
@@ -209,15 +209,13 @@ void cj2k_cuda_decode_fill_group(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
                                  Cj2kCudaDecodeBlocks *frame)
 {
   Cj2kCudaGroup group = cj2k_cuda_decode_group(slot, part, g);
-  size_t *filled = &slot->upload.parts.filled, blocks = group.end - group.first;
-  uint8_t *device = slot->upload.records.data;
+  size_t blocks = group.end - group.first;
   BlockClasses classes;
 
   describe_frame(slot, part, group, frame);
-  frame->corrupt_flags = device + cj2k_cuda_decode_place(filled, blocks);
+  frame->corrupt_flags = place_next(slot, blocks);
   memset(cj2k_cuda_decode_host_record(slot, frame->corrupt_flags), 0, blocks);
-  frame->coded = (const Cj2kCodedBlock *)(device + cj2k_cuda_decode_place(
-                                                       filled, blocks * sizeof(Cj2kCodedBlock)));
+  frame->coded = place_next(slot, blocks * sizeof(Cj2kCodedBlock));
   Cj2kCodedBlock *records = cj2k_cuda_decode_host_record(slot, frame->coded);
   copy_records(slot, coded, part, group, records, &classes, frame);
   count_classes(&classes, frame);
