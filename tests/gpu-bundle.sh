@@ -4,7 +4,7 @@
 # tests/gpu-bundle.sh [--root ROOT] BUILD DEST
 #
 # Collects what a GPU host without GStreamer needs to run the element tests of the build folder BUILD:
-# GStreamer's libraries, plugins and tools, the plugin under test, the test programs, soak and measure-latency, with the C
+# GStreamer's libraries, plugins and tools, the plugin under test, the test programs, soak, measure-latency and bench-elements, with the C
 # library they were linked with, so that the host's may be older. Makes the folder DEST and DEST.tar.xz
 # (about 15 MB), which tests/gpu.sh --bundle takes.
 #   --root ROOT   takes them from another system in the folder ROOT (for example made by debootstrap), in
@@ -37,7 +37,7 @@ files=()
 for name in "${tools[@]}"; do
   cp "$root/usr/bin/$name" "$dest/libexec" && files+=("/usr/bin/$name")
 done
-for program in "$root$build"/tests/{test-element-*,soak,measure-latency}; do
+for program in "$root$build"/tests/{test-element-*,soak,measure-latency,bench-elements}; do
   [ -f "$program" ] || continue
   strip --strip-debug -o "$dest/libexec/$(basename "$program")" "$program"
   files+=("$build/tests/$(basename "$program")")
