@@ -121,11 +121,11 @@ typedef struct {
   uint64_t quads_size;       /* bytes of the quad records of all HT blocks */
   uint32_t max_width;        /* of any code-block */
   uint32_t width_bits;       /* the widths of all code-blocks or'ed */
-  uint32_t mq_octets;        /* the largest of `octets` */
+  uint32_t mq_octets;        /* the largest `octets` of `facts` */
   uint32_t mq_window;        /* and the largest number in CJ2K_CUDA_MQ_WINDOW stripes */
   Cj2kCudaBlockFacts *facts; /* by code-block */
-  uint16_t *classes;         /* workspace */
-  uint32_t *words;           /* workspace: of the bit-planes of MQ blocks */
+  uint16_t *classes;         /* workspace of a group, by its blocks */
+  uint32_t *words;           /* the same: of the bit-planes of MQ blocks */
 } Cj2kCudaDecodeTables;
 
 /* Tables that follow from plan and layout (decode_output.c). */

@@ -44,29 +44,31 @@ static inline uint32_t words_of(const Cj2kCodedBlock *block, uint32_t octets, ui
 
 typedef struct {
   uint32_t ends[NOT_DECODED + 2]; /* while counting: size of the class before; then the place of the
-                                     next block of each class in the list */
+                                     next block of each class in the list; at last, its end */
   uint32_t most_work;             /* of an MQ block */
   uint32_t num_refined;
 } BlockClasses;
 
-/* The class of an amount of work; each power of two has 16 classes. */
+/* The class of an amount of work: from 16 on each power of two has 16 classes. */
 static inline uint32_t class_of_work(uint32_t work)
 {
-  uint32_t octave = g_bit_storage(work | 16) - 5;
+  work = MAX(work, 16);
+  uint32_t octave = g_bit_storage(work) - 5;
   return octave * 16 + (work >> octave & 15);
 }
 
-/* The middle of what is in such a class. */
+/* The middle of the work that is in such a class. */
 static uint32_t work_of_class(uint32_t class)
 {
   uint32_t octave = class / 16;
   return ((16 + class % 16) << octave) + (1u << octave >> 1);
 }
 
-/* The number of a class, before which those with more come. */
-static inline uint32_t number_of_class(uint32_t amount)
+/* Classes are listed backwards, so that those with more come first: the number of a class in the
+ * list, or the class of such a number. The last one also has all that is more. */
+static inline uint32_t list_number(uint32_t class)
 {
-  return CJ2K_CUDA_CLASSES - 1 - MIN(amount, CJ2K_CUDA_CLASSES - 1);
+  return CJ2K_CUDA_CLASSES - 1 - MIN(class, CJ2K_CUDA_CLASSES - 1);
 }
 
 /* Copies the records of a group's blocks, and finds the class of each, and the words of MQ blocks:
@@ -90,14 +92,14 @@ static void copy_records(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded
 
     records[i] = *block;
     if (decoded && block->is_ht) {
-      k = number_of_class(block->length / 32);
+      k = list_number(block->length / 32);
       num_refined += block->num_passes > 1;
     } else if (decoded) {
       uint32_t raw = raw_planes(block, facts), work = work_of(block, facts->octets, raw);
       most_work = MAX(most_work, work);
       most_raw = MAX(most_raw, raw);
       words[i] = words_of(block, facts->octets, raw, has_large);
-      k = CJ2K_CUDA_CLASSES + number_of_class(class_of_work(work));
+      k = CJ2K_CUDA_CLASSES + list_number(class_of_work(work));
     }
     class[i] = (uint16_t)k;
     classes->ends[k + 1]++;
@@ -147,14 +149,17 @@ static void list_blocks(const Cj2kDecodeSlot *slot, const Cj2kCodedBlock *record
       refined[num_refined++] = i;
 }
 
-/* Assigns the MQ blocks to warps. */
-static void set_warps(const Cj2kDecodeSlot *slot, const BlockClasses *classes,
-                      Cj2kCudaDecodeBlocks *frame)
+/* Has the MQ blocks assigned to warps, after they are listed. */
+static void describe_classes(const Cj2kDecodeSlot *slot, const BlockClasses *classes,
+                             Cj2kCudaDecodeBlocks *frame)
 {
   Cj2kCudaMqClass mq[CJ2K_CUDA_CLASSES];
+  if (!frame->mq.count)
+    return;
   for (uint32_t c = 0; c < CJ2K_CUDA_CLASSES; c++)
     mq[c] = (Cj2kCudaMqClass){classes->ends[CJ2K_CUDA_CLASSES + c] - frame->ht.count,
-                              work_of_class(number_of_class(c))};
+                              work_of_class(list_number(c))};
+  mq[0].work = MAX(mq[0].work, classes->most_work);
   cj2k_cuda_decode_set_warps(slot, mq, classes->most_work, frame);
 }
 
@@ -189,7 +194,7 @@ static void describe_frame(const Cj2kDecodeSlot *slot, const Cj2kCudaDecodePart 
     frame->numbers = part->d_numbers;
   if (frame->numbers)
     frame->numbers += group.first;
-  frame->data = slot->upload.data.data; /* or fill_bytes() says it */
+  frame->data = slot->upload.data.data; /* or cj2k_cuda_decode_fill() sets it */
   frame->steps = cj2k_cuda_decode_steps(slot);
   frame->segments = (const Cj2kSegment *)(device + slot->upload.parts.segments);
   frame->num_blocks = group.end - group.first;
@@ -221,5 +226,5 @@ void cj2k_cuda_decode_fill_group(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
   count_classes(&classes, frame);
   place_lists(slot, frame);
   list_blocks(slot, records, &classes, frame);
-  set_warps(slot, &classes, frame);
+  describe_classes(slot, &classes, frame);
 }

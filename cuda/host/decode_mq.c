@@ -141,8 +141,6 @@ void cj2k_cuda_decode_set_warps(const Cj2kDecodeSlot *slot,
                                 const Cj2kCudaMqClass classes[CJ2K_CUDA_CLASSES],
                                 uint32_t most_work, Cj2kCudaDecodeBlocks *frame)
 {
-  if (frame->mq.count == 0)
-    return;
   Warps plan = {.slot = slot, .classes = classes, .count = frame->mq.count, .most_work = most_work};
   if (cj2k_cuda_decode_has_large(slot))
     choose_warps_of_large(&plan);

@@ -15,8 +15,8 @@ static inline size_t cj2k_cuda_decode_place(size_t *size, size_t bytes)
   return at;
 }
 
-/* All blocks that are decoded: their count, and the number of block i in the frame. part: NULL: all
- * of the frame. */
+/* The blocks of a frame (part: NULL) or of a part: their count, and the number of block i in the
+ * frame. */
 static inline uint32_t cj2k_cuda_decode_count(const Cj2kDecodeSlot *slot,
                                               const Cj2kCudaDecodePart *part)
 {
@@ -28,7 +28,7 @@ static inline uint32_t cj2k_cuda_decode_number(const Cj2kCudaDecodePart *part, u
   return part ? part->numbers[i] : i;
 }
 
-/* A group of blocks: its range of all blocks. */
+/* A group of blocks: its range of these. */
 typedef struct {
   uint32_t first, end;
 } Cj2kCudaGroup;
@@ -62,7 +62,8 @@ typedef struct {
   uint32_t end, work;
 } Cj2kCudaMqClass;
 
-/* decode_mq.c: assigns the listed MQ blocks of a group to warps. most_work: of one of them. */
+/* decode_mq.c: assigns the listed MQ blocks of a group, at least one, to warps. most_work: of one
+ * of them. */
 void cj2k_cuda_decode_set_warps(const Cj2kDecodeSlot *slot,
                                 const Cj2kCudaMqClass classes[CJ2K_CUDA_CLASSES],
                                 uint32_t most_work, Cj2kCudaDecodeBlocks *frame);

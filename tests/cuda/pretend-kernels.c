@@ -215,7 +215,7 @@ static int compare_ranges(const void *a, const void *b)
   return (first->first > second->first) - (first->first < second->first);
 }
 
-/* The bit-planes of the MQ blocks: no two blocks have the same words, and all words are there. */
+/* The bit-planes of the MQ blocks cover `planes` without gaps or overlaps. */
 static void check_mq_planes(const Cj2kCudaDecodeBlocks *frame)
 {
   Range *ranges = g_new(Range, frame->mq.count);
@@ -233,8 +233,9 @@ static void check_mq_planes(const Cj2kCudaDecodeBlocks *frame)
     ranges[k] = (Range){frame->mq.offsets[k], frame->mq.offsets[k] + size};
   }
   qsort(ranges, frame->mq.count, sizeof *ranges, compare_ranges);
+  g_assert_cmpuint(ranges[0].first, ==, 0);
   for (uint32_t k = 0; k < frame->mq.count; k++)
-    g_assert_cmpuint(ranges[k].end, <=,
+    g_assert_cmpuint(ranges[k].end, ==,
                      k + 1 < frame->mq.count ? ranges[k + 1].first : frame->mq.plane_words);
   g_free(ranges);
 }
