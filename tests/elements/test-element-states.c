@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#define LIMIT_S   30 /* seconds for one sequence */
+#define LIMIT_S   30 /* seconds for one sequence, and for one flush */
 #define SEQUENCES 150
 #define STEPS     40
 #define FLUSHES   3000
@@ -215,6 +215,7 @@ static void test_flushes(gconstpointer data)
   alarm(LIMIT_S);
   player_start(&player, 2);
   for (guint i = 0; i < FLUSHES; i++) {
+    alarm(LIMIT_S);
     push_buffer(&player);
     g_usleep((gulong)g_rand_int_range(player.random, 0, 600));
     flush(&player);

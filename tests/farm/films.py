@@ -107,7 +107,7 @@ def killed(work, wanted, cluster, number):
     """Workers that die in the middle of a part: nothing is lost, and nothing is done twice but these parts."""
     out = f"{work}/killed{number}.j2c"
     slow = [PERIOD * (2 + i) for i in range(number)]
-    farm = Farm(work, *command(work, out, f"--scheduler={cluster.address}"), faults={"pause": 30, "pause_parts": slow})
+    farm = Farm(work, *command(work, out, f"--scheduler={cluster.address}"), faults={"pause": 120, "pause_parts": slow})
     # The slow parts are at work, and all others are done.
     ready = wait_for(lambda: len(cluster.busy()) == number and len(farm.of("part")) == PARTS - number, 120)
     victims = cluster.busy()
@@ -167,7 +167,7 @@ def refused(work):
     for number in (1, 20240101):
         shutil.copy(f"{work}/in/f.0000005.ppm", f"{work}/far/g.{number}.ppm")
     farm = Farm(work, "far/g.%d.ppm", "far.j2c", "--workers=1", "--", *RATE)
-    farm.wait(20)
+    farm.wait()
     report("a stray number", [] if farm.process.returncode == 2 and "from frame 1 to 20240101" in farm.errors else ["?"], farm)
     for name, words, arguments in (
             ("an ending that no muxer has", ".mxf", ["x.avi", "--workers=1"]),

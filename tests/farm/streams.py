@@ -50,7 +50,7 @@ def restarted(work):
     ends = SOURCE.format("num-buffers=20 ") + " ! fakesink sync=true"
     # The branch of the encoder ends after 30 frames; the other one goes on, so that the line does not end.
     stops = SOURCE.format("") + " ! identity eos-after=31 ! fakesink sync=true videotestsrc is-live=true ! fakesink"
-    farm = Farm(work, "live", write(work, {"steady": still, "ends": ends, "stops": stops}, more="stalled-after = 1.5"),
+    farm = Farm(work, "live", write(work, {"steady": still, "ends": ends, "stops": stops}, more="stalled-after = 5"),
                 "--workers=1")
     runs = {"steady": 1, "ends": 2, "stops": 2}
     told = wait_for(lambda: all(len([e for e in farm.of("stream-runs") if e["stream"] == n]) >= count
@@ -60,7 +60,7 @@ def restarted(work):
     status = farm.wait(30)
     down = {e["stream"]: e["why"] for e in farm.of("stream-down")}
     faults = [] if told and status == 0 else [f"status {status}, not all came back"]
-    if "steady" in down or down.get("ends") != "its line ended" or "no frame for 1.5 s" not in down.get("stops", ""):
+    if "steady" in down or down.get("ends") != "its line ended" or "no frame for 5 s" not in down.get("stops", ""):
         faults.append(f"down: {down}")
     if not wait_for(lambda: not any(is_running(pid) for pid in below), 10):
         faults.append("processes live on")

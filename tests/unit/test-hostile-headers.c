@@ -8,6 +8,7 @@
 
 #include <glib.h>
 #include <string.h>
+#include <time.h>
 
 #define SIZE 65000 /* bytes of a flooded header */
 
@@ -359,6 +360,14 @@ static void test_refused(void)
   g_byte_array_unref(large);
 }
 
+/* Processor time of this thread, which does not count what other processes take. */
+static gint64 processor_us(void)
+{
+  struct timespec now;
+  g_assert_cmpint(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), ==, 0);
+  return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
+}
+
 /* Of definitions of the same channel the first counts, and those of channels that are not there are
  * ignored. All that a file can have take no time: a search for each channel would take a second. */
 static void test_definitions(void)
@@ -372,9 +381,9 @@ static void test_definitions(void)
   jp2.definitions[5] = (struct Cj2kChannelDefinition){9, {1, 2}};
   jp2.definitions[6] = (struct Cj2kChannelDefinition){9, {2, 3}};
   jp2.definitions[DEFINITIONS - 1] = (struct Cj2kChannelDefinition){0, {2, 0}};
-  gint64 begin = g_get_monotonic_time();
+  gint64 begin = processor_us();
   cj2k_jp2_channels(&jp2, channels, CHANNELS);
-  g_assert_cmpint(g_get_monotonic_time() - begin, <, G_USEC_PER_SEC / 2);
+  g_assert_cmpint(processor_us() - begin, <, G_USEC_PER_SEC / 2);
   for (uint32_t i = 0; i < CHANNELS; i++) {
     g_assert_cmpuint(channels[i].type, ==, i == 0 ? 2 : i == 9);
     g_assert_cmpuint(channels[i].association, ==, i == 0 ? 0 : i == 9 ? 2 : i + 1);
