@@ -4,9 +4,9 @@
 # tests/gpu-bundle.sh [--root ROOT] BUILD DEST
 #
 # Collects what a GPU host without GStreamer needs to run the element tests of the build folder BUILD:
-# GStreamer's libraries, plugins and tools, the plugin under test, the test programs, soak, measure-latency and bench-elements, with the C
-# library they were linked with, so that the host's may be older. Makes the folder DEST and DEST.tar.xz
-# (about 15 MB), which tests/gpu.sh --bundle takes.
+# GStreamer's libraries, plugins and tools, the plugin under test, the test programs, soak, measure-latency
+# and bench-elements, with the C library they were linked with, so that the host's may be older. Makes the
+# folder DEST and DEST.tar.xz (about 20 MB), which tests/gpu.sh --bundle takes.
 #   --root ROOT   takes them from another system in the folder ROOT (for example made by debootstrap), in
 #                 which BUILD was made; BUILD is its path there
 #

@@ -159,6 +159,7 @@ static void describe_classes(const Cj2kDecodeSlot *slot, const BlockClasses *cla
   for (uint32_t c = 0; c < CJ2K_CUDA_CLASSES; c++)
     mq[c] = (Cj2kCudaMqClass){classes->ends[CJ2K_CUDA_CLASSES + c] - frame->ht.count,
                               work_of_class(list_number(c))};
+  /* The first class has no upper end; codestreams that are not valid may have blocks beyond it. */
   mq[0].work = MAX(mq[0].work, classes->most_work);
   cj2k_cuda_decode_set_warps(slot, mq, classes->most_work, frame);
 }
