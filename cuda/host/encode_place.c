@@ -2,8 +2,9 @@
 /*
  * The bytes of code-blocks go to their places in the codestream on the GPU, and all together to the
  * host, whose cores then write headers only: copying four megabytes of a 4K frame took a core a
- * millisecond. Codecs that code uploaded pictures for low latency do without: their kernels write
- * bytes into host memory while the frame is still being coded.
+ * millisecond. HT codecs that code uploaded pictures for low latency do without: their kernels
+ * write bytes into host memory while the frame is still being uploaded and coded. MQ blocks take
+ * much longer than the upload, and begin after it, so that nothing is to be gained by that.
  */
 #include "encode.h"
 
@@ -14,7 +15,10 @@
 
 bool cj2k_cuda_encode_leaves_bytes(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  return job->may_place && !job->blocks && (slot->encoder->blocking || slot->latency.quiet);
+  const Cj2kCudaEncoder *encoder = slot->encoder;
+
+  return job->may_place && !job->blocks &&
+         (!encoder->ht || encoder->blocking || slot->latency.quiet);
 }
 
 void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)

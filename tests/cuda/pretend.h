@@ -4,6 +4,7 @@
 #define TESTS_CUDA_PRETEND_H
 
 #include <cuda_runtime_api.h>
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,6 +22,9 @@ size_t cj2k_pretend_stream_calls(void);
 int cj2k_pretend_stream_priority(void);
 /* Prints the sizes of all allocations of a megabyte and more, pinned memory among them. */
 void cj2k_pretend_list(void);
+
+/* Not 0: ordinary memory cannot be pinned. Atomic. */
+extern gint cj2k_pretend_pins_nothing;
 
 /* A kernel on this stream writes to device memory: what is downloaded from there must be done. */
 void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream);
