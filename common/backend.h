@@ -321,7 +321,8 @@ typedef struct {
   Cj2kSlopeSums slopes; /* code with weights: sums over all points; `bytes` is NULL if the back end
                            has not summed them */
   const Cj2kPassCut *cut; /* code, with `ahead`: place() with `cut` does the rest. `blocks`,
-                             `passes`, `points` and `slopes` are not there then. NULL: not cut */
+                             `passes`, `points` and `slopes` are not there then, and the codestream
+                             may still be written until place() is done. NULL: not cut */
   const uint8_t *bytes;   /* code or gather: bytes of all blocks, in host memory */
   bool placed;            /* code: the bytes are left to place(), there is no gather() */
   bool keeps_room;    /* code, HT: place() can code blocks again, each into the room that it has */

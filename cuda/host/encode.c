@@ -235,8 +235,10 @@ static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCuda
     slot->unawaited = false;
   }
   slot->unawaited |= kind >= CJ2K_CUDA_STEP_CODE;
-  slot->step = kind;
   slot->status = cudaSuccess;
+  if (kind != CJ2K_CUDA_STEP_PLACE)
+    cj2k_cuda_ahead_mq_end(slot);
+  slot->step = kind;
   cj2k_cuda_range_begin(doing);
   return CJ2K_OK;
 }
@@ -375,14 +377,17 @@ static Cj2kStatus wait_done(void *data, Cj2kEncodeSlot *slot, Cj2kEncodeResult *
 }
 
 /* A picture may still be read if no blocks were coded after the last of its rows: the frame was
- * refused or dropped, or its last slice has none. Afterwards it is the caller's. */
+ * refused or dropped, or its last slice has none. Likewise the codestream may still be written if
+ * the frame failed after code(). Afterwards both are the caller's. */
 static void finish(void *data, Cj2kEncodeSlot *slot)
 {
   Cj2kCudaEncoder *encoder = data;
+  bool is_used = slot->step == CJ2K_CUDA_STEP_TRANSFORM || slot->ahead.pending;
 
-  if (slot->step != CJ2K_CUDA_STEP_TRANSFORM || !cj2k_cuda_enter(&encoder->device))
+  if (!is_used || !cj2k_cuda_enter(&encoder->device))
     return;
   (void)synchronise(slot);
+  slot->ahead.pending = false;
   slot->step = CJ2K_CUDA_STEP_NONE;
   cj2k_cuda_leave(&encoder->device);
 }

@@ -272,6 +272,10 @@ typedef struct {
   Cj2kAheadJob job;        /* MQ: a copy, because kernels may be launched again when room is made */
   Cj2kPacketSteps packets; /* MQ: those of the job; their steps have been sent */
   Cj2kPassCut cut;         /* MQ: the result */
+  /* MQ, several frames in flight. decided: the kernels have cut the frame, or left that to the
+   * host. pending: that was waited for, and what follows, up to blocks.done, was not. */
+  cudaEvent_t decided;
+  bool pending;
 } Cj2kCudaAheadStage;
 
 #define CJ2K_CUDA_ENCODE_SHARES 4 /* components that have streams of their own, at most */
@@ -484,6 +488,10 @@ uint32_t cj2k_cuda_ahead_restore(Cj2kEncodeSlot *slot, const Cj2kAgainJob *again
  * write is known when they are launched. */
 void cj2k_cuda_ahead_mq_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot);
+/* Waits for the cut, if the rest is to be waited for later (`pending`). false: it is not. */
+bool cj2k_cuda_ahead_mq_wait(Cj2kEncodeSlot *slot);
+/* Waits for the rest, if that is pending. */
+void cj2k_cuda_ahead_mq_end(Cj2kEncodeSlot *slot);
 /* Has the frame been cut? Else the host decides. */
 bool cj2k_cuda_ahead_mq_cut(Cj2kEncodeSlot *slot);
 void cj2k_cuda_ahead_mq_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);

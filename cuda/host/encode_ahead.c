@@ -54,6 +54,7 @@ void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot)
 {
   cj2k_cuda_release(&slot->ahead.own);
   cj2k_cuda_release(&slot->ahead.host);
+  cj2k_cuda_destroy_event(slot->ahead.decided);
 }
 
 /* -------------------------------------------------------------------------------- launch --- */

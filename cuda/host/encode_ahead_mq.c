@@ -4,6 +4,9 @@
  * in the usual case, and the rest follows. The host then gets neither hulls nor records of blocks,
  * which would take most of its time for a frame, but what later frames learn from the cut. If the
  * kernels leave it to the host, nothing has changed, and all of that is downloaded.
+ *
+ * With several frames in flight one that is to be coded may wait for what this one teaches. The
+ * host learns that as soon as the frame is cut, and waits for its packets in place().
  */
 #include "encode.h"
 
@@ -133,6 +136,8 @@ void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
   slot->place.coded.coded = slot->mq.job.coded;
   host.report->head.target = (Cj2kCudaCopyTarget){place->out, place->size};
   cut(slot, queue);
+  if (slot->ahead.decided)
+    cj2k_cuda_queue_record(queue, slot->ahead.decided);
   cj2k_cuda_packets_cut(slot, place->packets, true, &own_parts(slot).state->result, &report, queue);
   download(slot, queue);
   cj2k_cuda_queue_record(queue, slot->blocks.done);
@@ -141,6 +146,23 @@ void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
 }
 
 /* ------------------------------------------------------------------------------- results --- */
+
+bool cj2k_cuda_ahead_mq_wait(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaAheadStage *stage = &slot->ahead;
+
+  stage->pending = stage->launched && stage->decided;
+  if (stage->pending)
+    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, stage->decided));
+  return stage->pending;
+}
+
+void cj2k_cuda_ahead_mq_end(Cj2kEncodeSlot *slot)
+{
+  if (slot->ahead.pending)
+    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
+  slot->ahead.pending = false;
+}
 
 bool cj2k_cuda_ahead_mq_cut(Cj2kEncodeSlot *slot)
 {

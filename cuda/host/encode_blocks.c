@@ -225,7 +225,7 @@ static void fetch_results(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 static bool is_done(const Cj2kEncodeSlot *slot)
 {
   if (slot->step == CJ2K_CUDA_STEP_PLACE)
-    return slot->ahead.found;
+    return slot->ahead.found && !slot->ahead.pending;
   return slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found && cj2k_cuda_ht_waits_once(slot);
 }
 
@@ -234,9 +234,9 @@ static void wait_for_step(Cj2kEncodeSlot *slot)
 {
   bool found = slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found;
 
-  if (is_done(slot))
-    return;
-  if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
+  if (slot->ahead.pending)
+    cj2k_cuda_ahead_mq_end(slot);
+  else if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
     CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
   else if (slot->encoder->ht)
     cj2k_cuda_encode_ht_wait(slot);
@@ -246,25 +246,29 @@ static void wait_for_step(Cj2kEncodeSlot *slot)
 
 void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
-  bool ht = slot->encoder->ht;
+  bool ht = slot->encoder->ht, done = is_done(slot);
+  cudaEvent_t from = slot->ahead.pending ? slot->ahead.decided : slot->blocks.started;
 
-  wait_for_step(slot);
+  if (!done)
+    wait_for_step(slot);
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
-  if (is_done(slot) || (slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found)) {
+  if (done || (slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found)) {
     fetch_results(slot, result);
     return;
   }
+  cudaEvent_t to = ht                    ? cj2k_cuda_encode_ht_end(slot)
+                   : slot->ahead.pending ? slot->ahead.decided
+                                         : slot->blocks.done;
   if (slot->transform.timed)
     result->ms_transform =
         elapsed(slot, CJ2K_CUDA_STEP_TRANSFORM, slot->transform.begin, slot->transform.done);
   slot->transform.timed = false;
   if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->mq.prefetched)
-    result->ms_block_coder = elapsed(slot, slot->step, slot->blocks.started,
-                                     ht ? cj2k_cuda_encode_ht_end(slot) : slot->blocks.done);
+    result->ms_block_coder = elapsed(slot, slot->step, from, to);
   fetch_results(slot, result);
   /* After code() an MQ frame's download may still run, and an HT frame's measurement. */
-  bool ends = ht ? cj2k_cuda_encode_ht_end(slot) == slot->blocks.done : slot->ahead.launched;
+  bool ends = ht ? to == slot->blocks.done : slot->ahead.launched && !slot->ahead.pending;
   if (slot->step != CJ2K_CUDA_STEP_CODE || ends)
     cj2k_cuda_marks_report(&slot->marks);
 }

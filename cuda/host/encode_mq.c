@@ -381,6 +381,8 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
   bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
   bool quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
 
+  if (slot->step == CJ2K_CUDA_STEP_CODE && cj2k_cuda_ahead_mq_wait(slot))
+    return;
   /* With one frame in flight threads are woken early, so that the host's next work begins without
    * delay; if the bytes are left to place(), there is not much of it. */
   if (slot->mq.coded && slot->step == CJ2K_CUDA_STEP_CODE && !quiet && !slot->blocks.placed) {
@@ -428,6 +430,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
     if (has_room(slot, counts))
       break;
+    cj2k_cuda_ahead_mq_end(slot);
     code_with_room(slot, counts);
   }
   if (!cj2k_cuda_queue_ok(queue))
@@ -437,8 +440,11 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     CJ2K_CUDA_DO(queue, cudaErrorMemoryAllocation);
   slot->place.coded.coded = slot->mq.job.coded;
   cj2k_cuda_packets_coded(slot, result);
-  if (!cj2k_cuda_ahead_mq_cut(slot) && !result->packet_sizes)
-    fetch_records(slot);
+  if (!cj2k_cuda_ahead_mq_cut(slot)) {
+    cj2k_cuda_ahead_mq_end(slot);
+    if (!result->packet_sizes)
+      fetch_records(slot);
+  }
   cj2k_cuda_encode_mq_result(slot, result);
   result->makes_packets |= slot->packets.kept && slot->mq.job.weights;
 }

@@ -29,6 +29,9 @@ void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)
     return;
   CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_take_stream(slot->encoder->device.engine, -1, &stream));
   slot->place.queue = cj2k_cuda_encode_queue(slot, stream);
+  if (!slot->encoder->ht)
+    CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&slot->ahead.decided,
+                                                        cj2k_cuda_encode_event_flags(slot)));
 }
 
 /* Lists the blocks that are coded again, and those that must be because they were coded for another
@@ -119,6 +122,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   stage->packets = job->packets != NULL;
   if (cj2k_cuda_ahead_find(slot, job))
     return;
+  cj2k_cuda_ahead_mq_end(slot);
   if (job->out)
     prepare(stage, job, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
