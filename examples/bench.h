@@ -69,10 +69,15 @@ typedef struct {
 } BenchMemory;
 BenchMemory bench_memory(Cj2kBackendKind backend);
 
-/* --- bench_energy.c --- */
+/* --- bench_gpus.c --- */
 
-/* Joule that the first GPU has used since the driver was loaded; below 0: unknown. */
-double bench_energy(void);
+/* Chooses the GPU that the following count, by its number for CUDA; -1: all that this process may
+ * use. Makes a context on each. */
+void bench_gpus_choose(int device);
+/* Of these together, joule used since the driver was loaded, and MB of memory in use; below 0:
+ * unknown. */
+double bench_gpus_energy(void);
+double bench_gpus_memory(void);
 
 /* --- bench_run.c --- */
 

@@ -273,14 +273,35 @@ static void run_streams(Live *live, LiveUsage *warm)
         g_thread_join(live->streams[s].threads[t]);
 }
 
+/* The streams may be on several GPUs. */
+static BenchMemory memory_now(const Live *live)
+{
+  BenchMemory memory = bench_memory(live->backend);
+  double device = bench_gpus_memory();
+
+  if (live->backend == CJ2K_BACKEND_CUDA && device >= 0)
+    memory.device = device;
+  return memory;
+}
+
+/* Notes the GPUs that streams may use. */
+static void choose_gpus(const Live *live)
+{
+  const Cj2kEncoderParams *params = &live->options->encode.params;
+
+  if (live->backend == CJ2K_BACKEND_CUDA)
+    bench_gpus_choose(params->cuda_devices ? -1 : params->cuda_device);
+}
+
 static int measure(Live *live)
 {
   const LiveOptions *options = live->options;
   Cj2kError error = {0};
   bool ok = options->encodes || encode_stored(live, &error);
+  choose_gpus(live);
   /* The GPU's memory is that of all processes: with their contexts, and without their streams. */
   ok = ok && meet(live) >= 0;
-  live->before = bench_memory(live->backend);
+  live->before = memory_now(live);
   ok = ok && meet(live) >= 0;
   for (int s = 0; ok && s < options->streams; s++)
     ok = open_stream(live, (uint32_t)s, &error);
@@ -292,7 +313,7 @@ static int measure(Live *live)
   run_streams(live, &before);
   LiveUsage after = live_usage();
   (void)meet(live);
-  live->after = bench_memory(live->backend);
+  live->after = memory_now(live);
   (void)meet(live);
   if (g_atomic_int_get(&live->failed))
     return BENCH_FAILED;

@@ -45,7 +45,8 @@ static double processor_seconds(void)
 
 LiveUsage live_usage(void)
 {
-  return (LiveUsage){(double)g_get_monotonic_time() / 1e6, processor_seconds(), bench_energy()};
+  return (LiveUsage){(double)g_get_monotonic_time() / 1e6, processor_seconds(),
+                     bench_gpus_energy()};
 }
 
 void live_print(const Live *live, const LiveUsage *before, const LiveUsage *after)
