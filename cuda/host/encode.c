@@ -197,6 +197,7 @@ static void init_stages(Cj2kEncodeSlot *slot)
     cj2k_cuda_components_init(slot);
   cj2k_cuda_place_init(slot);
   cj2k_cuda_packets_init(slot);
+  cj2k_cuda_ahead_init(slot);
 }
 
 static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
@@ -236,6 +237,7 @@ static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCuda
   }
   slot->unawaited |= kind >= CJ2K_CUDA_STEP_CODE;
   slot->status = cudaSuccess;
+  /* The frame was cut ahead, but is not taken as it is: its packets are still being made. */
   if (kind != CJ2K_CUDA_STEP_PLACE)
     cj2k_cuda_ahead_mq_end(slot);
   slot->step = kind;

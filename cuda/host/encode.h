@@ -458,6 +458,7 @@ void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
                            const Cj2kCudaQueue *queue);
 
 /* encode_ahead.c */
+void cj2k_cuda_ahead_init(Cj2kEncodeSlot *slot);
 void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot);
 /* May place() be done behind code()? Where the codestream goes must be in reach of kernels. */
 bool cj2k_cuda_ahead_may(const Cj2kEncodeSlot *slot, const Cj2kAheadJob *job);

@@ -50,6 +50,13 @@ static OwnParts own_parts(const Cj2kEncodeSlot *slot)
   return (OwnParts){cut, (Cj2kCudaAgain *)(void *)(cut + 1)};
 }
 
+void cj2k_cuda_ahead_init(Cj2kEncodeSlot *slot)
+{
+  if (slot->encoder->blocking && !slot->encoder->ht)
+    CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&slot->ahead.decided,
+                                                        cj2k_cuda_encode_event_flags(slot)));
+}
+
 void cj2k_cuda_ahead_free(Cj2kEncodeSlot *slot)
 {
   cj2k_cuda_release(&slot->ahead.own);

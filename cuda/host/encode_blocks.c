@@ -268,7 +268,8 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     result->ms_block_coder = elapsed(slot, slot->step, from, to);
   fetch_results(slot, result);
   /* After code() an MQ frame's download may still run, and an HT frame's measurement. */
-  bool ends = ht ? to == slot->blocks.done : slot->ahead.launched && !slot->ahead.pending;
+  bool ends = ht ? cj2k_cuda_encode_ht_end(slot) == slot->blocks.done
+                 : slot->ahead.launched && !slot->ahead.pending;
   if (slot->step != CJ2K_CUDA_STEP_CODE || ends)
     cj2k_cuda_marks_report(&slot->marks);
 }

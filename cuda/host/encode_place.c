@@ -29,9 +29,6 @@ void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)
     return;
   CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_take_stream(slot->encoder->device.engine, -1, &stream));
   slot->place.queue = cj2k_cuda_encode_queue(slot, stream);
-  if (!slot->encoder->ht)
-    CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&slot->ahead.decided,
-                                                        cj2k_cuda_encode_event_flags(slot)));
 }
 
 /* Lists the blocks that are coded again, and those that must be because they were coded for another

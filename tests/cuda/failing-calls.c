@@ -61,6 +61,8 @@ static const Case cases[] = {
     {"encode MQ", "block-coder=mq rate-control=lossless", 3, CJ2K_MEMORY_HOST, false, false},
     {"encode MQ to a budget", "block-coder=mq max-frame-bytes=4000", 1, CJ2K_MEMORY_CUDA, false,
      false},
+    {"encode MQ, cut by the GPU", "block-coder=mq max-frame-bytes=200000", 2, CJ2K_MEMORY_PINNED,
+     false, true},
     {"encode HT as X'Y'Z'", "block-coder=ht quant-step=0.01 rgb-to-xyz=on", 1, CJ2K_MEMORY_HOST,
      false, false},
     {"encode MQ in layers", "block-coder=mq max-frame-bytes=4000 num-layers=3", 2, CJ2K_MEMORY_HOST,
@@ -121,6 +123,7 @@ typedef struct {
 static uint32_t num_tests;
 static bool any_failed;
 static bool beside;         /* codecs live beside another one */
+static gint num_cuts;       /* kernels that cut frames, of codecs that are traced */
 static char hang_text[200]; /* what is said if the current codec does not end */
 
 /* --------------------------------------------------------------------------- what is wrong --- */
@@ -182,7 +185,8 @@ static void check_result(Life *life, uint32_t frame, const void *data, size_t si
 
 static void trace(void *user, uint32_t stream, const char *stage, double begin, double end)
 {
-  (void)user, (void)stream, (void)stage, (void)begin, (void)end;
+  (void)user, (void)stream, (void)begin, (void)end;
+  g_atomic_int_add(&num_cuts, strcmp(stage, "cut") == 0);
 }
 
 /* ---------------------------------------------------------------------------------- encoder --- */
@@ -498,7 +502,14 @@ static void test_case(const Case *what, const TestPicture *picture, uint32_t sha
   Life life;
   const char *name;
   life_init(&life, what, picture);
+  num_cuts = 0;
   live(&life, NULL, 0, &name);
+  /* Without a GPU kernels do nothing, and frames are far below their budget. */
+  bool full = life.expected && g_bytes_get_size(life.expected) > 100000;
+  if (num_cuts)
+    printf("# %s: %d kernels that cut\n", what->name, num_cuts);
+  if (strstr(what->name, "cut by the GPU") && full && !num_cuts)
+    wrong(&life, "no frame was cut by the GPU");
   /* Where memory of codestreams cannot be pinned, the host puts them together: kernels that do that
    * are not needed. */
   call_faults_refuse("cudaHostRegister");
@@ -544,7 +555,7 @@ static void hung(int signal)
 
 int main(int argc, char **argv)
 {
-  TestPicture picture, subsampled, film;
+  TestPicture picture, subsampled, film, large;
   static const uint8_t dx[] = {1, 2, 2}, dy[] = {1, 2, 2};
   const char *only = "";
   int share = 1, count = 0;
@@ -565,17 +576,20 @@ int main(int argc, char **argv)
   test_picture_init(&picture, SCENE_NATURAL, 90, 70, 3, 10, false, NULL, NULL, 0, 0);
   test_picture_init(&subsampled, SCENE_NATURAL, 90, 70, 3, 10, false, dx, dy, 0, 0);
   test_picture_init(&film, SCENE_NATURAL, 90, 70, 3, 12, false, NULL, NULL, 0, 0);
+  test_picture_init(&large, SCENE_NATURAL, 400, 300, 3, 10, false, NULL, NULL, 0, 0);
   test_zeros();
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
     if (strstr(cases[i].name, only))
       test_case(&cases[i],
                 strstr(cases[i].name, "4:2:0")    ? &subsampled
                 : strstr(cases[i].name, "X'Y'Z'") ? &film
+                : strstr(cases[i].name, "cut by") ? &large
                                                   : &picture,
                 (uint32_t)MAX(share, 1) * (test_is_short() ? 4 : 1));
   printf("1..%u\n", num_tests);
   test_picture_clear(&picture);
   test_picture_clear(&subsampled);
   test_picture_clear(&film);
+  test_picture_clear(&large);
   return any_failed ? 1 : 0;
 }

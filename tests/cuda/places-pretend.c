@@ -180,7 +180,7 @@ static void test_no_room(void)
 
 /* Packets that the back end has made take less than they should, of passes that it has selected
  * itself or not: the host makes them anew. */
-static void test_refused(bool selects)
+static void test_refused(bool selects, uint32_t in_flight)
 {
   const Case c = {selects ? "MQ, cut too short" : "MQ, too short",
                   "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
@@ -192,10 +192,11 @@ static void test_refused(bool selects)
   GByteArray *expected = encode_by_host(&c, &picture);
   retains_less = 1;
   cuts_nothing = !selects;
-  GByteArray *all = encode(&c, &picture, selects ? 1 : 3, false, &places);
+  GByteArray *all = encode(&c, &picture, in_flight, false, &places);
   retains_less = cuts_nothing = 0;
   report(is_same(all, expected), c.name, "the host made the packets");
-  report(num_placed == FRAMES && num_made == FRAMES - 1, c.name, "after the back end had");
+  if (!selects || in_flight == 1) /* else some frames are not tried after one that was in vain */
+    report(num_placed == FRAMES && num_made == FRAMES - 1, c.name, "after the back end had");
   report((num_cut > 0) == selects, c.name, "the back end has selected passes, or not");
   g_byte_array_unref(expected);
   g_byte_array_unref(all);
@@ -478,8 +479,9 @@ int main(void)
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++)
     test_case(&cases[i]);
   test_no_room();
-  test_refused(false);
-  test_refused(true);
+  test_refused(false, 3);
+  test_refused(true, 1);
+  test_refused(true, 3);
   test_left();
   test_cut_in_vain();
   test_left_out();
