@@ -31,6 +31,7 @@ Cj2kDecoder *film_open_decoder(Cj2kBackendKind backend, uint32_t in_flight)
   Cj2kError error = {0};
 
   cj2k_decoder_params_init(&params);
+  params.cuda_device = 0; /* of the pictures and their stream */
   params.backend = backend;
   params.frames_in_flight = in_flight;
   Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
