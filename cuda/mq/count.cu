@@ -68,6 +68,9 @@ cudaError_t cj2k_cuda_mq_count(const Cj2kCudaMqCut *cut, cudaStream_t stream)
 
   if (large)
     count_kernel<kLarge><<<large, kLarge, 0, stream>>>(*cut, 0);
+  cudaError_t result = cudaGetLastError();
+  if (result != cudaSuccess)
+    return result;
   if (small)
     count_kernel<kSmall><<<small, kSmall, 0, stream>>>(*cut, large);
   return cudaGetLastError();

@@ -396,19 +396,33 @@ __global__ void __launch_bounds__(kThreads) retain_kernel(Cj2kCudaMqCut cut)
   cut.frame.coded[b].length = cut.taken[b].length;
 }
 
+uint32_t grid_of(const Cj2kCudaMqCut &cut)
+{
+  return (cut.frame.contexts.num_blocks + kThreads - 1) / kThreads;
+}
+
+/* Each kernel believes what the one before it wrote. */
+cudaError_t launch_cut(const Cj2kCudaMqCut &cut, bool again, cudaStream_t stream)
+{
+  cut_kernel<<<grid_of(cut), kThreads, 0, stream>>>(cut, again);
+  cudaError_t result = cudaGetLastError();
+  if (result != cudaSuccess)
+    return result;
+  fill_kernel<<<1, kFillThreads, 0, stream>>>(cut, again);
+  return cudaGetLastError();
+}
+
 } // namespace
 
 cudaError_t cj2k_cuda_mq_cut(const Cj2kCudaMqCut *cut, cudaStream_t stream)
 {
-  uint32_t grid = (cut->frame.contexts.num_blocks + kThreads - 1) / kThreads;
-
-  cut_kernel<<<grid, kThreads, 0, stream>>>(*cut, false);
-  fill_kernel<<<1, kFillThreads, 0, stream>>>(*cut, false);
-  cudaError_t result = cj2k_cuda_mq_count(cut, stream);
+  cudaError_t result = launch_cut(*cut, false, stream);
+  if (result == cudaSuccess)
+    result = cj2k_cuda_mq_count(cut, stream);
+  if (result == cudaSuccess)
+    result = launch_cut(*cut, true, stream);
   if (result != cudaSuccess)
     return result;
-  cut_kernel<<<grid, kThreads, 0, stream>>>(*cut, true);
-  fill_kernel<<<1, kFillThreads, 0, stream>>>(*cut, true);
-  retain_kernel<<<grid, kThreads, 0, stream>>>(*cut);
+  retain_kernel<<<grid_of(*cut), kThreads, 0, stream>>>(*cut);
   return cudaGetLastError();
 }

@@ -266,6 +266,9 @@ cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t strea
 
   if (large)
     headers_kernel<kLarge><<<large, kLarge, 0, stream>>>(*headers, 0);
+  cudaError_t result = cudaGetLastError();
+  if (result != cudaSuccess)
+    return result;
   if (small)
     headers_kernel<kSmall><<<small, kSmall, 0, stream>>>(*headers, large);
   return cudaGetLastError();
