@@ -100,8 +100,8 @@ struct BenchRun {
 /* Sorts doubles, and the value that a part (0..1) of sorted ones does not exceed; 0 for none. */
 void bench_sort(GArray *values);
 double bench_percentile(const GArray *sorted, double part);
-/* Pictures in the memory of a GPU lie on one: on that of the codec, which becomes GPU 0 if it was
- * not chosen (-1). */
+/* Pictures are in the memory of the codec's GPU, or pinned there. In the memory of a GPU they lie
+ * on one, which becomes GPU 0 if it was not chosen (-1). */
 void bench_choose_gpu(const BenchOptions *options, int *cuda_device);
 /* The kind of memory for the pictures, by options and back end. */
 Cj2kMemoryKind bench_memory_kind(Cj2kBackendKind backend, const BenchOptions *options);

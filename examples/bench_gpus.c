@@ -64,6 +64,7 @@ void bench_gpus_choose(int device)
   if (!all) /* a sum over some would be wrong */
     gpus.count = 0;
   (void)cudaSetDevice(current);
+  (void)cudaGetLastError(); /* of a GPU that cannot be used */
 }
 
 double bench_gpus_energy(void)

@@ -284,7 +284,7 @@ static BenchMemory memory_now(const Live *live)
   return memory;
 }
 
-/* Notes the GPUs that streams may use. */
+/* Notes the GPUs that streams may use; with a list of GPUs, all that there are. */
 static void choose_gpus(const Live *live)
 {
   const Cj2kEncoderParams *params = &live->options->encode.params;
@@ -299,7 +299,7 @@ static int measure(Live *live)
   Cj2kError error = {0};
   bool ok = options->encodes || encode_stored(live, &error);
   choose_gpus(live);
-  /* The GPU's memory is that of all processes: with their contexts, and without their streams. */
+  /* The GPUs' memory is that of all processes: with their contexts, and without their streams. */
   ok = ok && meet(live) >= 0;
   live->before = memory_now(live);
   ok = ok && meet(live) >= 0;

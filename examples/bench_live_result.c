@@ -55,7 +55,7 @@ void live_print(const Live *live, const LiveUsage *before, const LiveUsage *afte
   const Cj2kEncoderParams *params = &options->encode.params;
   double streams = options->streams, seconds = after->seconds - before->seconds;
   double frames = (double)options->bench.frames * streams; /* since `before` */
-  double everywhere = streams * options->processes;        /* streams of all processes on the GPU */
+  double everywhere = streams * options->processes;        /* streams of all processes */
   double processor = after->processor - before->processor, bytes = 0, all = frames;
   for (int s = 0; s < options->streams; s++) {
     bytes += (double)live->streams[s].bytes;

@@ -83,11 +83,11 @@ void bench_picture_free(BenchPicture *picture)
 
 void bench_choose_gpu(const BenchOptions *options, int *cuda_device)
 {
-  if (!options->output || strcmp(options->output, "device") != 0)
-    return;
-  *cuda_device = MAX(*cuda_device, 0);
+  if (options->output && strcmp(options->output, "device") == 0)
+    *cuda_device = MAX(*cuda_device, 0);
 #ifdef CJ2K_HAVE_CUDA
-  (void)cudaSetDevice(*cuda_device); /* if there is none, opening the codec says so */
+  if (*cuda_device >= 0)
+    (void)cudaSetDevice(*cuda_device); /* if there is none, opening the codec says so */
 #endif
 }
 

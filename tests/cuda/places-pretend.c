@@ -128,8 +128,8 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   return all;
 }
 
-/* The same, put together by the host, because memory of codestreams cannot be pinned: that shows
- * when the first of them is there. */
+/* The same, put together by the host, because memory of codestreams cannot be pinned. The encoder
+ * learns that with the first frame, which may still be placed. */
 static GByteArray *encode_by_host(const Case *c, const TestPicture *picture)
 {
   bool places;
@@ -182,7 +182,9 @@ static void test_no_room(void)
  * itself or not: the host makes them anew. */
 static void test_refused(bool selects, uint32_t in_flight)
 {
-  const Case c = {selects ? "MQ, cut too short" : "MQ, too short",
+  const Case c = {!selects        ? "MQ, too short"
+                  : in_flight > 1 ? "MQ, cut too short, several in flight"
+                                  : "MQ, cut too short",
                   "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
   TestPicture picture;
   bool places;

@@ -293,8 +293,8 @@ static const char *unless_refused(const char *why)
   return NULL;
 }
 
-/* GPU 0 fails while codecs are at work, encoders of two films and a decoder of the first: all
- * frames come, as they should be. */
+/* GPU 0 fails between two frames of codecs that are open, encoders of two films and a decoder of
+ * the first. All frames come, as they should be. */
 static void test_loss(const Film films[2], uint64_t sums[FRAMES], uint32_t in_flight)
 {
   Cj2kPicture pictures[2][PICTURES];
@@ -334,7 +334,7 @@ int main(void)
   static const char *const options[] = {
       "rate-control=lossless",
       "block-coder=ht max-frame-bytes=90000",
-      /* so large that the GPU cuts frames itself */
+      /* so large that the GPU may cut frames itself */
       "max-frame-bytes=200000 codeblock-width=32 codeblock-height=32",
   };
   static const char *const devices[] = {"0", "1", "all"};
