@@ -117,6 +117,13 @@ GstFlowReturn stage_push(Stage *stage, guint n)
   return push_frame(stage->rig.h, stage->input, n);
 }
 
+void stage_hold(Stage *stage, guint n)
+{
+  stage_set_blocked(stage, TRUE);
+  g_assert_cmpint(stage_push(stage, n), ==, GST_FLOW_OK);
+  stage_wait_until_held(stage);
+}
+
 void stage_push_segment(Stage *stage)
 {
   GstSegment segment;

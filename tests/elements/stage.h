@@ -41,6 +41,8 @@ void stage_wait_for(Stage *stage, guint count);
 /* Waits until a buffer is in the blocked chain function. */
 void stage_wait_until_held(Stage *stage);
 void stage_set_blocked(Stage *stage, gboolean blocked);
+/* Blocks downstream, pushes the input as frame number n, and waits until a buffer is held there. */
+void stage_hold(Stage *stage, guint n);
 
 /* What a test of stage_add_tests is given. */
 typedef struct {

@@ -144,9 +144,7 @@ static void test_late_segment(gconstpointer subframes)
   stage_init(&stage, &stage_decoder, 4);
   if (subframes)
     begin_subframes(&stage);
-  stage_set_blocked(&stage, TRUE);
-  g_assert_cmpint(stage_push(&stage, 10 * FPS), ==, GST_FLOW_OK);
-  stage_wait_until_held(&stage);
+  stage_hold(&stage, 10 * FPS);
   g_assert_cmpint(stage_push(&stage, 10 * FPS + 1), ==, GST_FLOW_OK);
   g_assert_cmpint(stage_push(&stage, 10 * FPS + 2), ==, GST_FLOW_OK);
   stage_push_segment(&stage);
@@ -182,9 +180,7 @@ static void test_event_in_frame(void)
   begin_subframes(&stage);
   GstBuffer *begin = gst_buffer_copy_region(stage.input, GST_BUFFER_COPY_ALL, 0, REST);
   GST_BUFFER_FLAG_UNSET(begin, GST_BUFFER_FLAG_MARKER);
-  stage_set_blocked(&stage, TRUE);
-  g_assert_cmpint(stage_push(&stage, 0), ==, GST_FLOW_OK);
-  stage_wait_until_held(&stage);
+  stage_hold(&stage, 0);
   g_assert_cmpint(stage_push(&stage, 1), ==, GST_FLOW_OK);
   g_assert_cmpint(push_frame(stage.rig.h, begin, 2), ==, GST_FLOW_OK);
   g_assert_true(
@@ -208,9 +204,7 @@ static void test_instant_rate(gconstpointer data)
   const Case *c = data;
   Stage stage;
   stage_init(&stage, c->kind, c->in_flight);
-  stage_set_blocked(&stage, TRUE);
-  g_assert_cmpint(stage_push(&stage, 0), ==, GST_FLOW_OK);
-  stage_wait_until_held(&stage);
+  stage_hold(&stage, 0);
   g_assert_true(gst_harness_push_event(
       stage.rig.h, gst_event_new_instant_rate_change(2, GST_SEGMENT_FLAG_NONE)));
   g_assert_cmpuint(stage.arrived, ==, 0);
