@@ -14,6 +14,7 @@
 #define BRIEF_US   200  /* time for which a thread spins, in microseconds */
 #define ROUND      32   /* waits after which the least time is found anew */
 #define MOST_US    1000 /* before the first look: frames that took longer may have been in a jam */
+#define JAM_PART   8    /* of the time since the first look: the least sleep in a crowded process */
 
 /* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes
  * several threads at once; 0: the thread's own value of before. Returns what it was, 0: unknown. */
@@ -55,6 +56,23 @@ static cudaError_t sleep_and_look(cudaEvent_t event, uint32_t us)
   return cudaEventQuery(event);
 }
 
+/* Looks again from time to time after the first look; in a crowded process less often if that has
+ * lasted for long. In a jam frames of a hundred streams take many milliseconds each, and to look
+ * for all of them all the time took six times the processor time of the rest. */
+static cudaError_t look_again(cudaEvent_t event)
+{
+  cudaError_t result = cudaErrorNotReady;
+  gint64 first_look = g_get_monotonic_time();
+
+  while (result == cudaErrorNotReady) {
+    uint32_t us = LOOK_US;
+    if (cj2k_spin_crowded())
+      us = MAX(CROWDED_US, (uint32_t)(g_get_monotonic_time() - first_look) / JAM_PART);
+    result = sleep_and_look(event, us);
+  }
+  return result;
+}
+
 /* Looks at the event from time to time. Sleeps are as short as they are asked for: usually Linux
  * takes up to 50 microseconds more, as long again as the sleep itself. */
 static cudaError_t look_until_done(cudaEvent_t event, Cj2kCudaPatience *patience)
@@ -65,8 +83,8 @@ static cudaError_t look_until_done(cudaEvent_t event, Cj2kCudaPatience *patience
   cudaError_t result = sleep_and_look(event, MAX(first, us));
   bool in_time = result == cudaErrorNotReady;
 
-  while (result == cudaErrorNotReady)
-    result = sleep_and_look(event, us);
+  if (in_time)
+    result = look_again(event);
   set_slack(before);
   /* If it was done at the first look, nobody knows for how long: from now on the first sleep is
    * less than half as long. */
