@@ -2,12 +2,15 @@
 /* Upload of a picture in host memory: whole planes, or slice by slice. */
 #include "encode.h"
 
+#include "common/runtime/stream_copy.h"
 #include "common/samples/layout.h"
 
 #include <string.h>
 
 #define PITCH_ALIGNMENT 256
 #define COPY_ROWS       64 /* rows of a plane that a thread copies at a time */
+/* Bytes of rows from which on they are copied past the caches, as they would not stay there. */
+#define STREAM_BYTES ((uint64_t)1 << 20)
 
 static bool is_empty(const Cj2kRect *rect)
 {
@@ -57,6 +60,7 @@ typedef struct {
   const PlaneArea *area; /* of the destination */
   uint32_t rows;
   uint8_t *to;
+  bool streams; /* past the caches */
 } RowCopy;
 
 static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
@@ -65,8 +69,15 @@ static void copy_rows(void *ctx, uint32_t index, uint32_t lane)
   uint32_t end = MIN((index + 1) * COPY_ROWS, copy->rows);
 
   (void)lane;
-  for (uint32_t y = index * COPY_ROWS; y < end; y++)
-    memcpy(copy->to + y * copy->area->pitch, copy->from + y * copy->pitch, copy->area->row_bytes);
+  for (uint32_t y = index * COPY_ROWS; y < end; y++) {
+    uint8_t *to = copy->to + y * copy->area->pitch;
+    const uint8_t *from = copy->from + y * copy->pitch;
+    if (copy->streams)
+      cj2k_stream_copy(to, from, copy->area->row_bytes);
+    else
+      memcpy(to, from, copy->area->row_bytes);
+  }
+  cj2k_stream_end();
 }
 
 /* Rows of one plane, or slices: [first, end). */
@@ -87,10 +98,14 @@ static Range rows_of(const Cj2kEncodeSlot *slot, Range range, uint32_t rows)
 static void stage_rows(Cj2kEncodeSlot *slot, const Cj2kPlane *from, const PlaneArea *area,
                        Range rows)
 {
-  RowCopy copy = {(const uint8_t *)from->data + rows.first * from->pitch, from->pitch, area,
-                  rows.end - rows.first,
-                  (uint8_t *)slot->upload.staging.data + area->offset + rows.first * area->pitch};
+  RowCopy copy = {.from = (const uint8_t *)from->data + rows.first * from->pitch,
+                  .pitch = from->pitch,
+                  .area = area,
+                  .rows = rows.end - rows.first,
+                  .to = (uint8_t *)slot->upload.staging.data + area->offset +
+                        rows.first * area->pitch};
 
+  copy.streams = copy.rows * area->row_bytes >= STREAM_BYTES;
   cj2k_parallel_for(slot->encoder->threads, (copy.rows + COPY_ROWS - 1) / COPY_ROWS, copy_rows,
                     &copy);
 }
