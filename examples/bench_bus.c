@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* cj2k-bench bus: how fast the GPU copies from and to page-locked host memory. */
+/* cj2k-bench bus: how fast GPUs copy from and to page-locked host memory; where there are several,
+ * also all of them at once, because they share the host's memory. */
 #include "bench.h"
 
 #include "config.h"
@@ -9,9 +10,10 @@
 #ifdef CJ2K_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-#define BYTES  ((size_t)3840 * 2160 * 3 * 2) /* a picture of 3840x2160, RGB, 16 bit */
-#define COPIES 100
-#define ROUNDS 5 /* the best one counts, since a limit is measured */
+#define BYTES     ((size_t)3840 * 2160 * 3 * 2) /* a picture of 3840x2160, RGB, 16 bit */
+#define COPIES    100
+#define ROUNDS    5 /* the best one counts, since a limit is measured */
+#define MOST_GPUS 16
 
 /* A direction of the bus, with a stream of its own. */
 typedef struct {
@@ -76,25 +78,55 @@ static double measure_ways(const Way *ways, int n)
   return result == cudaSuccess ? (double)BYTES * COPIES / (double)longest / 1e6 : 0;
 }
 
+/* The best of some measurements; 0: CUDA failed. */
+static double measure_best(const Way *ways, int n)
+{
+  double best = 0;
+  for (int i = 0; i < ROUNDS; i++) {
+    double gbs = measure_ways(ways, n);
+    if (gbs <= 0)
+      return 0;
+    best = MAX(best, gbs);
+  }
+  return best;
+}
+
+/* Opens both ways of `count` GPUs, beginning with the current one. Returns the number of ways. */
+static int open_ways(Way *ways, int count)
+{
+  int current = 0, n = 0;
+  if (cudaGetDevice(&current) != cudaSuccess)
+    return 0;
+  for (int i = 0; i < count; i++) {
+    if (cudaSetDevice((current + i) % count) != cudaSuccess ||
+        open_way(&ways[n++], cudaMemcpyHostToDevice) != cudaSuccess ||
+        open_way(&ways[n++], cudaMemcpyDeviceToHost) != cudaSuccess)
+      break;
+  }
+  (void)cudaSetDevice(current);
+  return n;
+}
+
 static int measure(void)
 {
-  Way ways[2] = {{0}};
-  double up = 0, down = 0, both = 0;
-  if (open_way(&ways[0], cudaMemcpyHostToDevice) == cudaSuccess &&
-      open_way(&ways[1], cudaMemcpyDeviceToHost) == cudaSuccess) {
-    for (int i = 0; i < ROUNDS; i++) {
-      up = MAX(up, measure_ways(&ways[0], 1));
-      down = MAX(down, measure_ways(&ways[1], 1));
-      both = MAX(both, measure_ways(ways, 2));
-    }
-  }
-  close_way(&ways[0]);
-  close_way(&ways[1]);
-  if (up <= 0 || down <= 0 || both <= 0)
+  Way ways[2 * MOST_GPUS] = {{0}};
+  double up = 0, down = 0, both = 0, all = 0;
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess)
     return bench_fail("bus", cudaGetErrorString(cudaGetLastError()));
-  printf(
-      "{\"operation\":\"bus\",\"to_device_gbs\":%.2f,\"to_host_gbs\":%.2f,\"each_of_both_gbs\":%.2f}\n",
-      up, down, both);
+  count = MIN(count, MOST_GPUS);
+  int n = open_ways(ways, count);
+  if (n == 2 * count && (up = measure_best(&ways[0], 1)) > 0 &&
+      (down = measure_best(&ways[1], 1)) > 0 && (both = measure_best(ways, 2)) > 0)
+    all = count > 1 ? measure_best(ways, n) : both;
+  cudaError_t result = cudaGetLastError();
+  for (int i = 0; i < n; i++)
+    close_way(&ways[i]);
+  if (all <= 0)
+    return bench_fail("bus", cudaGetErrorString(result));
+  printf("{\"operation\":\"bus\",\"to_device_gbs\":%.2f,\"to_host_gbs\":%.2f,\"each_of_both_gbs\":"
+         "%.2f,\"gpus\":%d,\"each_of_all_gbs\":%.2f}\n",
+         up, down, both, count, all);
   return BENCH_OK;
 }
 #else
@@ -112,7 +144,7 @@ int bench_bus(int argc, char **argv)
   g_option_context_set_summary(
       context,
       "Measure copies between page-locked host memory and the GPU, in GB/s: each way alone, and\n"
-      "each of both at once.");
+      "each of both at once; then each of both ways of all GPUs at once.");
   if (!g_option_context_parse(context, &argc, &argv, &error))
     g_printerr("cj2k-bench: %s\n", error->message);
   else if (argc > 1)
