@@ -15,7 +15,7 @@
 #define ROUNDS    5 /* the best one counts, since a limit is measured */
 #define MOST_GPUS 16
 
-/* A direction of the bus, with a stream of its own. */
+/* A direction of a GPU's bus, with a stream of its own. */
 typedef struct {
   void *host, *device;
   cudaStream_t stream;
@@ -46,6 +46,7 @@ static void close_way(Way *way)
     cudaStreamDestroy(way->stream);
   cudaFree(way->device);
   cudaFreeHost(way->host);
+  *way = (Way){0};
 }
 
 static cudaError_t copy(const Way *way)
@@ -56,7 +57,7 @@ static cudaError_t copy(const Way *way)
 }
 
 /* Measures COPIES pictures in each of n ways at the same time, after a few to warm up. Returns GB/s
- * of the slower way; 0: CUDA failed. */
+ * of the slowest way; 0: CUDA failed. */
 static double measure_ways(const Way *ways, int n)
 {
   float ms = 0, longest = 0;
@@ -91,42 +92,59 @@ static double measure_best(const Way *ways, int n)
   return best;
 }
 
-/* Opens both ways of `count` GPUs, beginning with the current one. Returns the number of ways. */
-static int open_ways(Way *ways, int count)
+/* Opens both ways of the current GPU. */
+static cudaError_t open_both(Way ways[2])
 {
-  int current = 0, n = 0;
-  if (cudaGetDevice(&current) != cudaSuccess)
-    return 0;
-  for (int i = 0; i < count; i++) {
-    if (cudaSetDevice((current + i) % count) != cudaSuccess ||
-        open_way(&ways[n++], cudaMemcpyHostToDevice) != cudaSuccess ||
-        open_way(&ways[n++], cudaMemcpyDeviceToHost) != cudaSuccess)
-      break;
+  cudaError_t result = open_way(&ways[0], cudaMemcpyHostToDevice);
+  return result == cudaSuccess ? open_way(&ways[1], cudaMemcpyDeviceToHost) : result;
+}
+
+static void close_both(Way ways[2])
+{
+  close_way(&ways[0]);
+  close_way(&ways[1]);
+}
+
+/* Opens the ways of the other GPUs behind those of the current one; one that cannot be used is left
+ * out. Returns the number of GPUs. */
+static int open_others(Way *ways)
+{
+  int current = 0, count = 0, gpus = 1;
+  if (cudaGetDevice(&current) != cudaSuccess || cudaGetDeviceCount(&count) != cudaSuccess)
+    return gpus;
+  for (int i = 0; i < count && gpus < MOST_GPUS; i++) {
+    if (i == current || cudaSetDevice(i) != cudaSuccess)
+      continue;
+    if (open_both(&ways[2 * gpus]) == cudaSuccess)
+      gpus++;
+    else
+      close_both(&ways[2 * gpus]);
   }
   (void)cudaSetDevice(current);
-  return n;
+  (void)cudaGetLastError(); /* of a GPU that was left out */
+  return gpus;
 }
 
 static int measure(void)
 {
   Way ways[2 * MOST_GPUS] = {{0}};
   double up = 0, down = 0, both = 0, all = 0;
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess)
-    return bench_fail("bus", cudaGetErrorString(cudaGetLastError()));
-  count = MIN(count, MOST_GPUS);
-  int n = open_ways(ways, count);
-  if (n == 2 * count && (up = measure_best(&ways[0], 1)) > 0 &&
-      (down = measure_best(&ways[1], 1)) > 0 && (both = measure_best(ways, 2)) > 0)
-    all = count > 1 ? measure_best(ways, n) : both;
-  cudaError_t result = cudaGetLastError();
-  for (int i = 0; i < n; i++)
-    close_way(&ways[i]);
+  int gpus = 1;
+  cudaError_t result = open_both(ways);
+  if (result == cudaSuccess && (up = measure_best(&ways[0], 1)) > 0 &&
+      (down = measure_best(&ways[1], 1)) > 0 && (both = measure_best(ways, 2)) > 0) {
+    gpus = open_others(ways);
+    all = gpus > 1 ? measure_best(ways, 2 * gpus) : both;
+  }
+  if (result == cudaSuccess)
+    result = cudaGetLastError();
+  for (int i = 0; i < gpus; i++)
+    close_both(&ways[2 * i]);
   if (all <= 0)
     return bench_fail("bus", cudaGetErrorString(result));
   printf("{\"operation\":\"bus\",\"to_device_gbs\":%.2f,\"to_host_gbs\":%.2f,\"each_of_both_gbs\":"
          "%.2f,\"gpus\":%d,\"each_of_all_gbs\":%.2f}\n",
-         up, down, both, count, all);
+         up, down, both, gpus, all);
   return BENCH_OK;
 }
 #else

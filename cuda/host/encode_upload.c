@@ -9,8 +9,9 @@
 
 #define PITCH_ALIGNMENT 256
 #define COPY_ROWS       64 /* rows of a plane that a thread copies at a time */
-/* Bytes of rows from which on they are copied past the caches, as they would not stay there. */
-#define STREAM_BYTES ((uint64_t)1 << 20)
+/* Bytes of a plane's rows from which on they are copied past the caches: a picture with such planes
+ * would not stay there. */
+#define STREAM_BYTES ((uint64_t)1 << 19)
 
 static bool is_empty(const Cj2kRect *rect)
 {

@@ -13,8 +13,10 @@
 #define SLACK_NS   1000 /* by which such a sleep may be longer, in nanoseconds */
 #define BRIEF_US   200  /* time for which a thread spins, in microseconds */
 #define ROUND      32   /* waits after which the least time is found anew */
-#define MOST_US    1000 /* before the first look: frames that took longer may have been in a jam */
-#define JAM_PART   8    /* of the time since the first look: the least sleep in a crowded process */
+#define MOST_US                                                                                    \
+  1000             /* longest sleep: before the first look, because frames that took longer may    \
+                      have been in a jam, and between looks, because some frames take long */
+#define JAM_PART 8 /* of the time since the first look: the next sleep in a crowded process */
 
 /* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes
  * several threads at once; 0: the thread's own value of before. Returns what it was, 0: unknown. */
@@ -58,7 +60,7 @@ static cudaError_t sleep_and_look(cudaEvent_t event, uint32_t us)
 
 /* Looks again from time to time after the first look; in a crowded process less often if that has
  * lasted for long. In a jam frames of a hundred streams take many milliseconds each, and to look
- * for all of them all the time took six times the processor time of the rest. */
+ * for all of them every 50 microseconds took most of the processor time. */
 static cudaError_t look_again(cudaEvent_t event)
 {
   cudaError_t result = cudaErrorNotReady;
@@ -67,7 +69,7 @@ static cudaError_t look_again(cudaEvent_t event)
   while (result == cudaErrorNotReady) {
     uint32_t us = LOOK_US;
     if (cj2k_spin_crowded())
-      us = MAX(CROWDED_US, (uint32_t)(g_get_monotonic_time() - first_look) / JAM_PART);
+      us = (uint32_t)CLAMP((g_get_monotonic_time() - first_look) / JAM_PART, CROWDED_US, MOST_US);
     result = sleep_and_look(event, us);
   }
   return result;

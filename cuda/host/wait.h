@@ -11,7 +11,7 @@
 
 /* How long waits of one kind last, such as those for a decoded frame; begins as zeros. A thread may
  * sleep for most of the least time that the last ones took before it looks. The mean would not do:
- * it grows when the GPU is jammed, and sleeping longer adds to a jam. */
+ * it grows when the GPU is jammed, and a longer first sleep adds to a jam. */
 typedef struct {
   uint32_t least[2]; /* microseconds: of the current round of waits, and of the round before */
   uint32_t waits;    /* of the current round */
