@@ -69,6 +69,9 @@ typedef struct {
 } BenchMemory;
 BenchMemory bench_memory(Cj2kBackendKind backend);
 
+/* GPUs that a measurement takes into account. */
+#define BENCH_MOST_GPUS 64
+
 /* --- bench_gpus.c --- */
 
 /* Chooses the GPU that the following count, by its number for CUDA; -1: all that this process may

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* cj2k-bench bus: how fast GPUs copy from and to page-locked host memory; where there are several,
- * also all of them at once, because they share the host's memory. */
+ * also all of them at once, because they share what the host's memory and its links carry. */
 #include "bench.h"
 
 #include "config.h"
@@ -10,10 +10,9 @@
 #ifdef CJ2K_HAVE_CUDA
 #include <cuda_runtime_api.h>
 
-#define BYTES     ((size_t)3840 * 2160 * 3 * 2) /* a picture of 3840x2160, RGB, 16 bit */
-#define COPIES    100
-#define ROUNDS    5 /* the best one counts, since a limit is measured */
-#define MOST_GPUS 16
+#define BYTES  ((size_t)3840 * 2160 * 3 * 2) /* a picture of 3840x2160, RGB, 16 bit */
+#define COPIES 100
+#define ROUNDS 5 /* the best one counts, since a limit is measured */
 
 /* A direction of a GPU's bus, with a stream of its own. */
 typedef struct {
@@ -112,7 +111,7 @@ static int open_others(Way *ways)
   int current = 0, count = 0, gpus = 1;
   if (cudaGetDevice(&current) != cudaSuccess || cudaGetDeviceCount(&count) != cudaSuccess)
     return gpus;
-  for (int i = 0; i < count && gpus < MOST_GPUS; i++) {
+  for (int i = 0; i < count && gpus < BENCH_MOST_GPUS; i++) {
     if (i == current || cudaSetDevice(i) != cudaSuccess)
       continue;
     if (open_both(&ways[2 * gpus]) == cudaSuccess)
@@ -127,7 +126,7 @@ static int open_others(Way *ways)
 
 static int measure(void)
 {
-  Way ways[2 * MOST_GPUS] = {{0}};
+  Way ways[2 * BENCH_MOST_GPUS] = {{0}};
   double up = 0, down = 0, both = 0, all = 0;
   int gpus = 1;
   cudaError_t result = open_both(ways);

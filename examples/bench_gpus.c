@@ -11,8 +11,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define MOST_GPUS 64
-
 typedef struct {
   unsigned long long total, free, used;
 } Memory;
@@ -20,7 +18,7 @@ typedef struct {
 static struct {
   unsigned (*energy)(void *device, unsigned long long *millijoule);
   unsigned (*memory)(void *device, Memory *memory);
-  void *devices[MOST_GPUS];
+  void *devices[BENCH_MOST_GPUS];
   uint32_t count; /* 0: nothing is known of them */
 } gpus;
 
@@ -36,7 +34,7 @@ static bool add(int device, unsigned (*by_bus)(const char *bus, void **device))
 {
   char bus[32];
 
-  if (gpus.count == MOST_GPUS || cudaSetDevice(device) != cudaSuccess ||
+  if (gpus.count == BENCH_MOST_GPUS || cudaSetDevice(device) != cudaSuccess ||
       cudaFree(NULL) != cudaSuccess ||
       cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess ||
       by_bus(bus, &gpus.devices[gpus.count]) != 0)

@@ -13,10 +13,11 @@
 #define SLACK_NS   1000 /* by which such a sleep may be longer, in nanoseconds */
 #define BRIEF_US   200  /* time for which a thread spins, in microseconds */
 #define ROUND      32   /* waits after which the least time is found anew */
-#define MOST_US                                                                                    \
-  1000             /* longest sleep: before the first look, because frames that took longer may    \
-                      have been in a jam, and between looks, because some frames take long */
-#define JAM_PART 8 /* of the time since the first look: the next sleep in a crowded process */
+/* Longest sleep, in microseconds: before the first look, because frames that took longer may have
+ * been in a jam, and between looks, because some frames take long. */
+#define MOST_US 1000
+/* Of the time since the first look: the next sleep in a crowded process. */
+#define JAM_PART 8
 
 /* Sets by how many nanoseconds the kernel may prolong the sleeps of this thread, so that it wakes
  * several threads at once; 0: the thread's own value of before. Returns what it was, 0: unknown. */
