@@ -7,6 +7,7 @@
 #ifndef CJ2K_CODESTREAM_CODED_H
 #define CJ2K_CODESTREAM_CODED_H
 
+#include "common/runtime/threads.h"
 #include "progression.h"
 
 #define CJ2K_MAX_PASSES 164 /* T.800 table B.4 */
@@ -88,6 +89,12 @@ static inline const uint8_t *cj2k_coded_data(const Cj2kCodedFrame *frame,
 typedef struct Cj2kPacketReader Cj2kPacketReader;
 Cj2kPacketReader *cj2k_packet_reader_new(void);
 void cj2k_packet_reader_free(Cj2kPacketReader *reader);
+/* Lets other threads read packets of a tile, too, where it is known before the packets in front of
+ * them have been read where they begin (packets_runs.c). NULL: none. The result is the same.
+ * least_blocks: code-blocks of a tile for which they are asked; 0: as many as it pays for. */
+void cj2k_packet_reader_use(Cj2kPacketReader *reader, Cj2kThreads *threads, uint32_t least_blocks);
+/* Would threads that are awake have been used in the last frame? */
+bool cj2k_packet_reader_can_divide(const Cj2kPacketReader *reader);
 Cj2kStatus cj2k_packets_read(Cj2kPacketReader *reader, const Cj2kPlan *plan,
                              const Cj2kTileParts *tile_parts, const uint8_t *data, size_t size,
                              uint16_t max_layers, bool strict, uint64_t max_memory,
@@ -159,8 +166,10 @@ typedef struct {
 /* A packet of the only layer in the order of the codestream. */
 typedef struct {
   uint32_t precinct;
-  uint32_t before; /* bytes between the body of the packet before it, or the begin of the
-                      codestream, and its header: markers, and of the first one the main header */
+  uint32_t before;   /* bytes between the body of the packet before it, or the begin of the
+                        codestream, and its header: markers, and of the first one the main header.
+                        Entries of PLT are not counted */
+  uint32_t part_end; /* packets up to the end of its tile-part */
 } Cj2kPacketStep;
 
 /* All packets: where they go follows from their sizes. */
@@ -169,6 +178,9 @@ typedef struct {
   uint32_t count;
   uint32_t behind_header; /* bytes between each header and its body: EPH */
   uint32_t behind_all;    /* bytes behind the last packet */
+  uint32_t sop;           /* bytes of SOP, which are in `before` of each packet */
+  bool plt; /* before the first packet of each tile-part there is an entry for each of its packets,
+               which takes cj2k_length_entry_bytes() of its size with SOP and EPH */
 } Cj2kPacketSteps;
 
 #endif

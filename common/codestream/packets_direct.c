@@ -21,13 +21,6 @@
 /* More segments of a block than there are pairs of passes. */
 #define MOST_SEGMENTS UINT8_MAX
 
-typedef struct {
-  Cj2kPacketWalk *walk;
-  Cj2kFrameStore *store;
-  uint64_t read;   /* code-blocks that packets have told of so far */
-  uint64_t looked; /* of these, those of packets that are not empty */
-} Direct;
-
 /* The code-blocks of a precinct that are in one band. */
 typedef struct {
   const Cj2kPlanPrecinctBand *range;
@@ -103,7 +96,7 @@ static inline bool read_passes(Cj2kCodedBlock *block, const Blocks *blocks, Cj2k
 
 /* --------------------------------------------------------------------- the blocks of a band --- */
 
-static void init_tree(const Direct *direct, const Cj2kPlanPrecinctBand *range,
+static void init_tree(const Cj2kDirect *direct, const Cj2kPlanPrecinctBand *range,
                       Cj2kSingleTree *single)
 {
   const Cj2kTileReader *reader = direct->walk->reader;
@@ -113,7 +106,7 @@ static void init_tree(const Direct *direct, const Cj2kPlanPrecinctBand *range,
 
 /* MQ: reads the code-blocks of a band in the precinct. Their bytes begin at *body behind the
  * header, and it is moved to their end. */
-static bool read_mq_blocks(Direct *direct, const Blocks *blocks, uint64_t *body,
+static bool read_mq_blocks(Cj2kDirect *direct, const Blocks *blocks, uint64_t *body,
                            Cj2kBitReader *packet_bits)
 {
   const Cj2kPlanPrecinctBand *range = blocks->range;
@@ -154,7 +147,7 @@ static bool read_mq_blocks(Direct *direct, const Blocks *blocks, uint64_t *body,
 
 /* HT: the same. */
 static inline __attribute__((always_inline)) bool
-read_ht_blocks(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *packet_bits)
+read_ht_blocks(Cj2kDirect *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *packet_bits)
 {
   const Cj2kPlanPrecinctBand *range = blocks->range;
   Cj2kCodedFrame *frame = &direct->store->frame;
@@ -207,15 +200,16 @@ read_ht_blocks(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitRead
   return true;
 }
 
-static bool read_ht_plain(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *bits)
+static bool read_ht_plain(Cj2kDirect *direct, const Blocks *blocks, uint64_t *body,
+                          Cj2kBitReader *bits)
 {
   return read_ht_blocks(direct, blocks, body, bits);
 }
 
 #ifdef __x86_64__
 /* With the instructions that count leading zeros and shift in one step, a sixth faster. */
-static __attribute__((target("lzcnt,bmi2"))) bool read_ht_bmi2(Direct *direct, const Blocks *blocks,
-                                                               uint64_t *body, Cj2kBitReader *bits)
+static __attribute__((target("lzcnt,bmi2"))) bool
+read_ht_bmi2(Cj2kDirect *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *bits)
 {
   return read_ht_blocks(direct, blocks, body, bits);
 }
@@ -234,7 +228,8 @@ static bool has_bmi2(void)
 }
 #endif
 
-static bool read_blocks(Direct *direct, const Blocks *blocks, uint64_t *body, Cj2kBitReader *bits)
+static bool read_blocks(Cj2kDirect *direct, const Blocks *blocks, uint64_t *body,
+                        Cj2kBitReader *bits)
 {
   if (!(blocks->style & CJ2K_STYLE_HT))
     return read_mq_blocks(direct, blocks, body, bits);
@@ -253,7 +248,7 @@ static bool is_plain(uint32_t style)
 }
 
 /* Reads the code-blocks of all bands. *body: the bytes of the packet's body. */
-static bool read_header(Direct *direct, const Cj2kPacketId *packet, uint64_t *body,
+static bool read_header(Cj2kDirect *direct, const Cj2kPacketId *packet, uint64_t *body,
                         Cj2kBitReader *bits)
 {
   const Cj2kPlan *plan = direct->walk->reader->plan;
@@ -281,7 +276,7 @@ static bool read_header(Direct *direct, const Cj2kPacketId *packet, uint64_t *bo
 
 /* What follows when a packet was read: the offsets of its code-blocks, or that they are not used.
  */
-static void place_blocks(Direct *direct, const Cj2kPacketId *packet, uint32_t segments,
+static void place_blocks(Cj2kDirect *direct, const Cj2kPacketId *packet, uint32_t segments,
                          uint64_t body)
 {
   const Cj2kPlan *plan = direct->walk->reader->plan;
@@ -302,8 +297,7 @@ static void place_blocks(Direct *direct, const Cj2kPacketId *packet, uint32_t se
     frame->num_segments = segments;
 }
 
-/* Reads a packet. false: it is not plain, or not complete. */
-static bool read_packet(Direct *direct, const Cj2kPacketId *packet)
+bool cj2k_direct_packet(Cj2kDirect *direct, const Cj2kPacketId *packet)
 {
   Cj2kPacketWalk *walk = direct->walk;
   uint32_t segments = direct->store->frame.num_segments;
@@ -332,14 +326,14 @@ static bool read_packet(Direct *direct, const Cj2kPacketId *packet)
 bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store)
 {
   Cj2kTileReader *reader = walk->reader;
-  Direct direct = {.walk = walk, .store = store};
+  Cj2kDirect direct = {.walk = walk, .store = store};
   uint32_t segments = store->frame.num_segments;
   Cj2kPacketId packet;
 
   if (reader->plan->tiles[reader->tile].num_layers != 1 || walk->headers || walk->observer)
     return false;
   while (cj2k_packet_iterator_next(&reader->iterator, &packet)) {
-    if (!read_packet(&direct, &packet)) {
+    if (!cj2k_direct_packet(&direct, &packet)) {
       store->frame.num_segments = segments;
       return false;
     }

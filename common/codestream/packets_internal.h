@@ -4,6 +4,7 @@
 #ifndef CJ2K_CODESTREAM_PACKETS_INTERNAL_H
 #define CJ2K_CODESTREAM_PACKETS_INTERNAL_H
 
+#include "common/runtime/threads.h"
 #include "tile_reader.h"
 
 typedef struct {
@@ -85,6 +86,8 @@ typedef struct {
 typedef enum { CJ2K_PACKET_READ, CJ2K_PACKETS_ENDED, CJ2K_PACKET_BROKEN } Cj2kPacketResult;
 
 /* packets_walk.c */
+/* Does SOP stand there? */
+bool cj2k_walk_sop_at(const Cj2kPacketWalk *walk, uint64_t at);
 void cj2k_walk_enter_part(Cj2kPacketWalk *walk, uint32_t part);
 /* Reads one packet. If it is incomplete or invalid, what it announced is dropped. */
 Cj2kPacketResult cj2k_walk_packet(Cj2kPacketWalk *walk, const Cj2kPacketId *packet);
@@ -123,10 +126,45 @@ void cj2k_walk_check_body(Cj2kPacketWalk *walk, uint64_t body);
  * (B.10.3)? Then it changes no code-block. */
 bool cj2k_is_empty_packet(const uint8_t *packet, uint64_t size);
 
-/* packets_direct.c: reads all packets of a tile, of which cj2k_tile_reader_begin was called,
- * straight into the frame's code-blocks. false: something is not plain, or damaged; then the tile
- * has to be read by other means, and nothing is lost. */
+/* Code-blocks of a packet's precinct. */
+static inline uint32_t cj2k_packet_num_blocks(const Cj2kPlan *plan, const Cj2kPacketId *packet)
+{
+  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
+  uint32_t bands = plan->resolutions[packet->resolution_index].num_bands, count = 0;
+  for (uint32_t b = 0; b < bands; b++)
+    count += precinct->band[b].blocks_x * precinct->band[b].blocks_y;
+  return count;
+}
+
+/* packets_direct.c */
+
+/* Packets that are read straight into the frame's code-blocks. */
+typedef struct {
+  Cj2kPacketWalk *walk;
+  Cj2kFrameStore *store;
+  uint64_t read;   /* code-blocks that packets have told of so far */
+  uint64_t looked; /* of these, those of packets that are not empty */
+} Cj2kDirect;
+
+/* Reads a packet. false: it is not plain, or not complete. */
+bool cj2k_direct_packet(Cj2kDirect *direct, const Cj2kPacketId *packet);
+/* Reads all packets of a tile, of which cj2k_tile_reader_begin was called. false: something is not
+ * plain, or damaged; then the tile has to be read by other means, and nothing is lost. */
 bool cj2k_walk_read_direct(Cj2kPacketWalk *walk, Cj2kFrameStore *store);
+
+/* packets_runs.c */
+
+/* What reading in runs keeps from frame to frame. */
+typedef struct Cj2kPacketRuns Cj2kPacketRuns;
+Cj2kPacketRuns *cj2k_packet_runs_new(Cj2kThreads *threads, uint32_t least_blocks);
+void cj2k_packet_runs_free(Cj2kPacketRuns *runs);
+/* Before the first tile of a frame: looks for PLT. */
+void cj2k_packet_runs_begin(Cj2kPacketRuns *runs, const uint8_t *data, const Cj2kTileParts *parts);
+/* Has the frame had a tile of which it seemed to be known where runs begin? */
+bool cj2k_packet_runs_are_known(const Cj2kPacketRuns *runs);
+/* The same as cj2k_walk_read_direct, by several threads. false also if it is not known where
+ * packets begin, or not worth it. */
+bool cj2k_walk_read_runs(Cj2kPacketRuns *runs, Cj2kPacketWalk *walk, Cj2kFrameStore *store);
 
 /* packets_resync.c */
 

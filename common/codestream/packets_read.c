@@ -12,6 +12,7 @@ struct Cj2kPacketReader {
   uint32_t *first_part, *last_part, *next_part;
   uint32_t tiles_capacity, parts_capacity;
   Cj2kMissing missing;
+  Cj2kPacketRuns *runs; /* NULL: one thread reads */
   Cj2kPacketObserver observer;
   void *observer_user;
 };
@@ -53,10 +54,22 @@ void cj2k_packet_reader_observe(Cj2kPacketReader *reader, Cj2kPacketObserver obs
   reader->observer_user = user;
 }
 
+void cj2k_packet_reader_use(Cj2kPacketReader *reader, Cj2kThreads *threads, uint32_t least_blocks)
+{
+  cj2k_packet_runs_free(reader->runs);
+  reader->runs = threads ? cj2k_packet_runs_new(threads, least_blocks) : NULL;
+}
+
+bool cj2k_packet_reader_can_divide(const Cj2kPacketReader *reader)
+{
+  return reader->runs && cj2k_packet_runs_are_known(reader->runs);
+}
+
 void cj2k_packet_reader_free(Cj2kPacketReader *reader)
 {
   if (!reader)
     return;
+  cj2k_packet_runs_free(reader->runs);
   cj2k_tile_reader_clear(&reader->tile_reader);
   cj2k_frame_store_clear(&reader->store);
   g_free(reader->first_part);
@@ -116,6 +129,8 @@ static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     return status;
   frame->codestream = data;
   frame->codestream_size = size;
+  if (reader->runs)
+    cj2k_packet_runs_begin(reader->runs, data, tile_parts);
   reader->missing.any = false;
   reader->missing.packets = reader->missing.blocks = 0;
   frame->truncated = !list_tile_parts(reader, plan, tile_parts) || tile_parts->truncated;
@@ -150,8 +165,9 @@ static bool read_direct(Cj2kPacketReader *reader, const Cj2kTileParts *tile_part
                         uint16_t max_layers)
 {
   Cj2kPacketWalk walk = begin_tile(reader, tile_parts, tile, max_layers);
+  bool in_runs = reader->runs && cj2k_walk_read_runs(reader->runs, &walk, &reader->store);
 
-  if (!cj2k_walk_read_direct(&walk, &reader->store))
+  if (!in_runs && !cj2k_walk_read_direct(&walk, &reader->store))
     return false;
   leave_rest(&walk);
   if (cj2k_walk_can_resync(&walk, walk.unread > 0))

@@ -11,15 +11,6 @@
  * because a damaged header can announce billions. */
 #define MAX_MISSING (UINT64_C(1) << 18)
 
-static uint32_t num_blocks(const Cj2kPlan *plan, const Cj2kPacketId *packet)
-{
-  const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
-  uint32_t bands = plan->resolutions[packet->resolution_index].num_bands, count = 0;
-  for (uint32_t b = 0; b < bands; b++)
-    count += precinct->band[b].blocks_x * precinct->band[b].blocks_y;
-  return count;
-}
-
 void cj2k_walk_miss(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
 {
   Cj2kMissing *missing = walk->missing;
@@ -34,7 +25,7 @@ void cj2k_walk_miss(Cj2kPacketWalk *walk, const Cj2kPacketId *packet)
   }
   missing->packets++;
   if (!missing->precincts[packet->precinct_index])
-    missing->blocks += num_blocks(plan, packet);
+    missing->blocks += cj2k_packet_num_blocks(plan, packet);
   missing->precincts[packet->precinct_index] = 1;
 }
 
@@ -92,7 +83,7 @@ static void copy_states(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArray
   const Cj2kPlan *plan = walk->reader->plan;
   const Cj2kPlanPrecinct *precinct = &plan->precincts[packet->precinct_index];
   uint32_t bands = plan->resolutions[packet->resolution_index].num_bands, at = 0;
-  g_array_set_size(saved, num_blocks(plan, packet));
+  g_array_set_size(saved, cj2k_packet_num_blocks(plan, packet));
   for (uint32_t b = 0; b < bands; b++) {
     const Cj2kPlanPrecinctBand *band = &precinct->band[b];
     uint32_t count = band->blocks_x * band->blocks_y;
@@ -121,7 +112,8 @@ static bool read_between(Cj2kPacketWalk *walk, const Cj2kPacketId *packet, GArra
   uint32_t pieces = walk->reader->num_pieces, segments = walk->reader->num_segments;
   bool empty = cj2k_is_empty_packet(walk->reader->data + walk->at, limit - walk->at);
   if (!empty) {
-    if (cj2k_deadline_count_items(num_blocks(walk->reader->plan, packet), NULL) != CJ2K_OK)
+    if (cj2k_deadline_count_items(cj2k_packet_num_blocks(walk->reader->plan, packet), NULL) !=
+        CJ2K_OK)
       return false;
     copy_states(walk, packet, saved, false);
   }

@@ -25,7 +25,7 @@ static bool marker_at(const uint8_t *data, uint64_t size, uint16_t marker)
   return size >= 2 && cj2k_get16(data) == marker;
 }
 
-static bool sop_at(const Cj2kPacketWalk *walk, uint64_t at)
+bool cj2k_walk_sop_at(const Cj2kPacketWalk *walk, uint64_t at)
 {
   return walk->end >= at + CJ2K_SOP_BYTES &&
          marker_at(walk->reader->data + at, walk->end - at, CJ2K_SOP);
@@ -54,9 +54,10 @@ static void skip_sop(Cj2kPacketWalk *walk, bool has_sop)
  * its own. */
 static void skip_sop_packed(Cj2kPacketWalk *walk, bool has_body)
 {
-  bool has_sop = sop_at(walk, walk->at), leaves = has_sop && !has_body && cj2k_walk_is_ahead(walk);
+  bool has_sop = cj2k_walk_sop_at(walk, walk->at),
+       leaves = has_sop && !has_body && cj2k_walk_is_ahead(walk);
 
-  while (has_body && walk->left_sop && has_sop && sop_at(walk, walk->at + CJ2K_SOP_BYTES))
+  while (has_body && walk->left_sop && has_sop && cj2k_walk_sop_at(walk, walk->at + CJ2K_SOP_BYTES))
     walk->at += CJ2K_SOP_BYTES;
   walk->left_sop = leaves || (walk->left_sop && !has_body);
   skip_sop(walk, has_sop && !leaves);
@@ -203,7 +204,7 @@ bool cj2k_walk_begin_packet(Cj2kPacketWalk *walk)
   if (walk->part == UINT32_MAX && !walk->headers)
     return false;
   if (!walk->headers)
-    skip_sop(walk, sop_at(walk, walk->at));
+    skip_sop(walk, cj2k_walk_sop_at(walk, walk->at));
   return true;
 }
 

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define HELPERS     3u
+#define MANY_BLOCKS 8192u /* it takes a few tenths of a millisecond to read and list them */
+
 static double ms_since(gint64 begin)
 {
   return (double)(g_get_monotonic_time() - begin) / 1000;
@@ -61,6 +64,23 @@ static const Cj2kPicture *target_of(const Cj2kDecoderFrame *frame)
   return frame->headers.info->has_palette ? &frame->indices.picture : &frame->target.picture;
 }
 
+/* With low latency, and a frame alone on a GPU, threads spin that will help to read packets and to
+ * list code-blocks. Frames with few code-blocks need no help. */
+static bool has_helpers(const Cj2kDecoderFrame *frame)
+{
+  const Cj2kDecoder *decoder = frame->decoder;
+  return decoder->params.low_latency && decoder->ring.size == 1 &&
+         decoder->backend.kind == CJ2K_BACKEND_CUDA &&
+         frame->headers.plan->num_blocks >= MANY_BLOCKS;
+}
+
+/* Wakes those who sleep, and keeps the others awake. */
+static void wake_helpers(const Cj2kDecoderFrame *frame)
+{
+  if (has_helpers(frame))
+    cj2k_threads_wake(frame->decoder->threads, HELPERS);
+}
+
 /* Reads the packets while the back end copies the codestream into the frame's slot. */
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
@@ -68,8 +88,13 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
   const Cj2kDecodeBackend *backend = decoder->backend.functions;
   const uint8_t *codestream = frame->input.data + frame->headers.codestream.offset;
   gint64 begin = g_get_monotonic_time();
-  if (!frame->coding.packets)
+  if (!frame->coding.packets) {
     frame->coding.packets = cj2k_packet_reader_new();
+    cj2k_packet_reader_use(frame->coding.packets, decoder->threads, 0);
+  }
+  if (cj2k_packet_reader_can_divide(
+          frame->coding.packets)) /* the last frame's; likely this one's */
+    wake_helpers(frame);
   if (backend->prepare)
     backend->prepare(decoder->backend.data, frame->coding.slot, target_of(frame));
   if (backend->prefetch)
@@ -82,6 +107,8 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
       frame->headers.codestream.size, decoder->params.max_layers, decoder->params.strict,
       frame->headers.max_memory, &frame->coding.coded, &frame->error);
   cj2k_deadline_end();
+  if (status == CJ2K_OK)
+    wake_helpers(frame);
   if (status == CJ2K_OK && (decoder->params.strict || decoder->params.conceal == CJ2K_CONCEAL_NONE))
     status = check_missing(frame);
   if (status == CJ2K_OK && decoder->params.conceal == CJ2K_CONCEAL_PREVIOUS)
@@ -106,6 +133,8 @@ static Cj2kStatus start_cpu(Cj2kDecoderFrame *frame, const Cj2kDecodeJob *job)
 {
   Cj2kError reason = frame->error;
   Cj2kDecodeJob on_host = *job;
+  if (has_helpers(frame)) /* while some are awake no other thread would take part */
+    cj2k_threads_rest(frame->decoder->threads);
   if (job->picture == &frame->target.picture)
     on_host.picture = cj2k_decoder_frame_host_picture(frame);
   if (!on_host.picture)
@@ -149,6 +178,8 @@ void cj2k_decoder_frame_run(void *data)
   frame->status = cj2k_decoder_frame_take_slot(frame) ? read_packets(frame) : frame->error.code;
   if (frame->status == CJ2K_OK)
     frame->status = start_backend(frame);
+  if (has_helpers(frame))
+    cj2k_threads_rest(decoder->threads);
   if (!frame->coding.started)
     cj2k_decoder_frame_give_slot(frame);
   g_mutex_lock(&decoder->lock);

@@ -3,9 +3,10 @@
 
 #include "common/codestream/limits.h"
 #include "common/codestream/markers.h"
+#include "common/codestream/packet_lengths.h"
 #include "common/runtime/deadline.h"
 #include "common/runtime/error.h"
-#include "locate_plt.h"
+#include "units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,20 +120,20 @@ static bool read_packets(Cj2kRtpLocator *locator, const uint8_t *data, size_t si
 /* Finds packets by the lengths in PLT. false: PLT is missing or does not match the data. */
 static bool read_lengths(Cj2kRtpLocator *locator, const uint8_t *data)
 {
-  Cj2kRtpLengths lengths;
+  Cj2kPacketLengths lengths;
   Cj2kPacketIterator iterator = {0};
   Cj2kPacketId packet;
-  bool good = cj2k_rtp_lengths_begin(&lengths, data, &locator->tile_parts);
+  bool good = cj2k_packet_lengths_begin(&lengths, data, &locator->tile_parts);
   for (uint32_t tile = 0; good && tile < locator->plan->num_tiles; tile++) {
     cj2k_packet_iterator_start(&iterator, locator->plan, tile);
-    cj2k_rtp_lengths_tile(&lengths, tile);
+    cj2k_packet_lengths_tile(&lengths, tile);
     while (good && cj2k_packet_iterator_next(&iterator, &packet)) {
       uint64_t offset, size;
-      good = cj2k_rtp_lengths_next(&lengths, &offset, &size);
+      good = cj2k_packet_lengths_next(&lengths, &offset, &size);
       if (good)
         add_packet(locator, &packet, offset, size);
     }
-    good = good && cj2k_rtp_lengths_done(&lengths);
+    good = good && cj2k_packet_lengths_done(&lengths);
   }
   cj2k_packet_iterator_clear(&iterator);
   return good;

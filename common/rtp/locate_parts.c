@@ -4,7 +4,7 @@
 #include "common/codestream/markers.h"
 #include "common/codestream/packets_parts.h"
 #include "common/runtime/deadline.h"
-#include "locate_plt.h"
+#include "units.h"
 
 /* Limit of packets that are counted one by one, because a damaged header can announce billions. */
 #define MAX_COUNTED (1u << 20)

@@ -166,6 +166,14 @@ void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only)
   g_atomic_int_set(&threads->limit, (gint)lanes);
 }
 
+uint32_t cj2k_threads_lanes(const Cj2kThreads *threads)
+{
+  uint32_t limit = threads ? (uint32_t)g_atomic_int_get(&threads->limit) : 0;
+  uint32_t count = cj2k_threads_count(threads);
+  bool holds = limit && (!g_atomic_int_get(&threads->crowded_only) || cj2k_spin_crowded());
+  return holds ? MIN(limit, count) : count;
+}
+
 void cj2k_threads_use(Cj2kThreads *threads, uint32_t most)
 {
   Cj2kShare *share = &threads->share;
@@ -205,6 +213,11 @@ void cj2k_threads_wake(Cj2kThreads *threads, uint32_t count)
   cj2k_share_unlock(&threads->share);
 }
 
+bool cj2k_threads_are_awake(const Cj2kThreads *threads)
+{
+  return threads && __atomic_load_n(&threads->awake.lanes, __ATOMIC_SEQ_CST);
+}
+
 void cj2k_threads_rest(Cj2kThreads *threads)
 {
   cj2k_awake_rest(&threads->awake);
@@ -218,19 +231,10 @@ static void run_alone(uint32_t n, void (*fn)(void *ctx, uint32_t index, uint32_t
     fn(ctx, i, 0);
 }
 
-/* Lanes that a loop may use. */
-static uint32_t lanes_now(const Cj2kThreads *threads)
-{
-  uint32_t limit = threads ? (uint32_t)g_atomic_int_get(&threads->limit) : 0;
-  uint32_t count = cj2k_threads_count(threads);
-  bool holds = limit && (!g_atomic_int_get(&threads->crowded_only) || cj2k_spin_crowded());
-  return holds ? MIN(limit, count) : count;
-}
-
 void cj2k_parallel_for_short(Cj2kThreads *threads, uint32_t n,
                              void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
 {
-  if (lanes_now(threads) < 2 || n < 2 || n > INT32_MAX - MAX_THREADS ||
+  if (cj2k_threads_lanes(threads) < 2 || n < 2 || n > INT32_MAX - MAX_THREADS ||
       !cj2k_awake_for(&threads->awake, n, fn, ctx))
     run_alone(n, fn, ctx);
 }
@@ -261,7 +265,7 @@ static void close_loop(Cj2kThreads *threads, Loop *loop)
 void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
                        void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx)
 {
-  uint32_t helpers = MIN(lanes_now(threads), n) - (n > 0);
+  uint32_t helpers = MIN(cj2k_threads_lanes(threads), n) - (n > 0);
   if (helpers == 0 || n > INT32_MAX - MAX_THREADS) {
     run_alone(n, fn, ctx);
     return;

@@ -31,6 +31,9 @@ void cj2k_threads_limit(Cj2kThreads *threads, uint32_t lanes, bool crowded_only)
  * frames in flight throughput counts, and there is no limit (0). */
 uint32_t cj2k_threads_beside_gpu(uint32_t frames_in_flight, uint64_t samples);
 
+/* Lanes that a parallel for would use now. 1 for NULL. */
+uint32_t cj2k_threads_lanes(const Cj2kThreads *threads);
+
 /* At most so many threads of the share work; 0: all. Each of the others ends its job first. */
 void cj2k_threads_use(Cj2kThreads *threads, uint32_t most);
 
@@ -57,6 +60,8 @@ void cj2k_parallel_for(Cj2kThreads *threads, uint32_t n,
 void cj2k_parallel_for_short(Cj2kThreads *threads, uint32_t n,
                              void (*fn)(void *ctx, uint32_t index, uint32_t lane), void *ctx);
 
+/* Are there threads that spin, or have been woken to (cj2k_threads_wake)? */
+bool cj2k_threads_are_awake(const Cj2kThreads *threads);
 /*
  * Prepares for a parallel for that comes within a millisecond and must start at once. Wakes `count`
  * threads, at most 15 and at most all but one, which spin until the loop begins. They take part in

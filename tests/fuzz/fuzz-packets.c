@@ -73,6 +73,34 @@ static void read_direct(const uint8_t *data, size_t size, const Cj2kPlan *plan,
   cj2k_packet_reader_free(reader);
 }
 
+/* By several threads, where PLT or tile-parts tell where packets begin: the same. */
+static void read_in_runs(const uint8_t *data, size_t size, const Cj2kPlan *plan,
+                         const Cj2kTileParts *parts)
+{
+  static Cj2kThreads *threads;
+  Cj2kPacketReader *readers[2] = {cj2k_packet_reader_new(), cj2k_packet_reader_new()};
+  Cj2kCodedFrame *frames[2];
+  Cj2kStatus status[2];
+  Cj2kError error = {0};
+
+  if (!threads)
+    threads = cj2k_threads_new(3);
+  cj2k_packet_reader_use(readers[1], threads, 1);
+  for (int i = 0; i < 2; i++)
+    status[i] = cj2k_packets_read(readers[i], plan, parts, data, size, 0, false, MAX_MEMORY,
+                                  &frames[i], &error);
+  FUZZ_CHECK(status[0] == status[1], "status %d and %d", (int)status[0], (int)status[1]);
+  if (status[0] == CJ2K_OK) {
+    check_frame(frames[1], plan);
+    FUZZ_CHECK(frames[0]->concealed_packets == frames[1]->concealed_packets &&
+                   frames[0]->unread_bytes == frames[1]->unread_bytes,
+               "other packets are missing");
+    check_equal(frames[0], frames[1], plan);
+  }
+  for (int i = 0; i < 2; i++)
+    cj2k_packet_reader_free(readers[i]);
+}
+
 static void read_packets(const uint8_t *data, size_t size, const Cj2kPlan *plan,
                          const Cj2kTileParts *parts)
 {
@@ -93,6 +121,8 @@ static void read_packets(const uint8_t *data, size_t size, const Cj2kPlan *plan,
       check_frame(frame, plan);
     if (status == CJ2K_OK && layers == 0)
       read_direct(data, size, plan, parts, frame);
+    if (layers == 0)
+      read_in_runs(data, size, plan, parts);
   }
   cj2k_packet_reader_free(reader);
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Packets that are read straight into code-blocks give the same code-blocks as those that are read
- * piece by piece, in whole streams and in damaged ones. */
+/* Packets that are read straight into code-blocks, by one thread or in runs by several, give the
+ * same code-blocks as those that are read piece by piece, in whole streams and in damaged ones. */
 #include "common/codestream/coded.h"
 #include "common/codestream/packets_internal.h"
+#include "effort.h"
 #include "encoder-pictures.h"
 #include "tests/support/same-blocks.h"
 
-/* What an encoder writes, and whether all its packets are plain. */
+/* What an encoder writes, whether all its packets are plain, and whether they are read in runs if
+ * there are enough code-blocks. */
 static const struct {
   const char *options;
   bool is_plain;
+  bool has_runs;
 } streams[] = {
     {"block-coder=ht", true},
     {"block-coder=ht rate-control=cbr bits-per-pixel=2", true},
@@ -26,6 +29,22 @@ static const struct {
      true},
     {"block-coder=mq codeblock-style=bypass+termall", false},
     {"block-coder=mq rate-control=cbr bits-per-pixel=2 num-layers=3", false},
+    {"block-coder=ht codeblock-width=4 codeblock-height=4 plt=true", true}, /* too few for HT */
+    {"block-coder=mq codeblock-width=4 codeblock-height=4 plt=true rate-control=lossless "
+     "codeblock-style=bypass",
+     true, true},
+    {"block-coder=mq codeblock-width=4 codeblock-height=4 plt=true precincts=64x64,32x32 "
+     "rate-control=cbr bits-per-pixel=3 progression-order=pcrl eph=true",
+     true, true},
+    {"block-coder=mq codeblock-width=4 codeblock-height=4 plt=true sop=true", true},
+    {"block-coder=mq codeblock-width=4 codeblock-height=4 progression-order=cprl "
+     "tile-parts=component codeblock-style=bypass",
+     true, true},
+    {"block-coder=mq codeblock-width=4 codeblock-height=4 progression-order=rlcp "
+     "tile-parts=resolution",
+     true, true},
+    {"block-coder=mq codeblock-width=4 codeblock-height=4 tile-parts=resolution+component plt=true",
+     true, true},
 };
 
 static const struct {
@@ -33,11 +52,12 @@ static const struct {
   Scene scene;
   uint8_t depth;
 } pictures[] = {
-    {331, 217, SCENE_NATURAL, 12},
-    {64, 190, SCENE_NOISE, 16},
-    {1, 1, SCENE_NATURAL, 8},
-    {200, 100, SCENE_BRIGHT, 10},
+    {331, 217, SCENE_NATURAL, 12}, {64, 190, SCENE_NOISE, 16},   {1, 1, SCENE_NATURAL, 8},
+    {200, 100, SCENE_BRIGHT, 10},  {701, 600, SCENE_NATURAL, 8}, /* of test_many alone */
 };
+#define MANY (G_N_ELEMENTS(pictures) - 1)
+
+#define THREADS 4
 
 /* A budget in bits per sample is less than the headers of a picture of one sample. */
 static bool is_possible(const char *options, uint32_t p)
@@ -92,8 +112,9 @@ static void stream_close(Stream *stream)
   cj2k_header_reader_free(stream->reader);
 }
 
-/* Whether the packets of tile 0 are all plain. Its tile-parts follow each other. */
-static bool is_plain(const Stream *stream)
+/* Reads the packets of tile 0, whose tile-parts follow each other, by one thread or in runs. false:
+ * they are not all plain, or nobody knows where runs begin. */
+static bool read_tile(const Stream *stream, Cj2kPacketRuns *runs)
 {
   uint32_t n = stream->parts.num_tile_parts, *next = g_new(uint32_t, n);
   Cj2kTileReader reader = {.data = stream->data};
@@ -110,11 +131,25 @@ static bool is_plain(const Stream *stream)
                          .sop_part = UINT32_MAX,
                          .max_layers = UINT16_MAX};
   cj2k_walk_enter_part(&walk, 0);
-  bool plain = cj2k_walk_read_direct(&walk, &store);
+  bool read =
+      runs ? cj2k_walk_read_runs(runs, &walk, &store) : cj2k_walk_read_direct(&walk, &store);
   cj2k_tile_reader_clear(&reader);
   cj2k_frame_store_clear(&store);
   g_free(next);
-  return plain;
+  return read;
+}
+
+static bool has_runs(const Stream *stream)
+{
+  Cj2kThreads *threads = cj2k_threads_new(THREADS);
+  Cj2kPacketRuns *runs = cj2k_packet_runs_new(threads, 0);
+
+  cj2k_packet_runs_begin(runs, stream->data, &stream->parts);
+  bool has = read_tile(stream, runs);
+
+  cj2k_packet_runs_free(runs);
+  cj2k_threads_free(threads);
+  return has;
 }
 
 static void ignore(void *user, const Cj2kPacketId *packet, uint64_t offset, uint64_t header_bytes,
@@ -123,29 +158,40 @@ static void ignore(void *user, const Cj2kPacketId *packet, uint64_t offset, uint
   (void)user, (void)packet, (void)offset, (void)header_bytes, (void)body_bytes;
 }
 
-/* Reads with two readers, of which one is observed and therefore reads piece by piece. */
-static void compare(const Stream *stream, Cj2kPacketReader *readers[2])
-{
-  Cj2kCodedFrame *frames[2];
-  Cj2kStatus status[2];
+/* Three readers: one that is observed, and therefore reads piece by piece, one that reads by one
+ * thread, and one that reads in runs where it can. */
+typedef struct {
+  Cj2kPacketReader *readers[3];
+  Cj2kThreads *threads;
+} Readers;
 
-  for (int i = 0; i < 2; i++) {
+static void compare(const Stream *stream, const Readers *readers)
+{
+  Cj2kCodedFrame *first = NULL, *frame;
+  Cj2kStatus first_status = CJ2K_OK;
+
+  cj2k_packet_reader_use(readers->readers[2], readers->threads, 0); /* it forgets wrong guesses */
+  for (int i = 0; i < 3; i++) {
     Cj2kError error = {0};
-    status[i] = cj2k_packets_read(readers[i], stream->plan, &stream->parts, stream->data,
-                                  stream->size, 0, false, 0, &frames[i], &error);
+    Cj2kStatus status = cj2k_packets_read(readers->readers[i], stream->plan, &stream->parts,
+                                          stream->data, stream->size, 0, false, 0, &frame, &error);
+    if (i == 0) {
+      first = frame;
+      first_status = status;
+    }
+    g_assert_cmpint(status, ==, first_status);
+    if (status != CJ2K_OK)
+      continue;
+    g_assert_cmpuint(frame->corrupt_blocks, ==, first->corrupt_blocks);
+    g_assert_cmpuint(frame->truncated, ==, first->truncated);
+    g_assert_cmpuint(frame->unread_bytes, ==, first->unread_bytes);
+    for (uint32_t b = 0; b < stream->plan->num_blocks; b++)
+      if (!same_block(first, frame, b))
+        g_error("code-block %u differs", b);
   }
-  g_assert_cmpint(status[0], ==, status[1]);
-  if (status[0] != CJ2K_OK)
-    return;
-  g_assert_cmpuint(frames[0]->corrupt_blocks, ==, frames[1]->corrupt_blocks);
-  g_assert_cmpuint(frames[0]->truncated, ==, frames[1]->truncated);
-  g_assert_cmpuint(frames[0]->unread_bytes, ==, frames[1]->unread_bytes);
-  for (uint32_t b = 0; b < stream->plan->num_blocks; b++)
-    if (!same_block(frames[0], frames[1], b))
-      g_error("code-block %u differs", b);
 }
 
-static void check(const uint8_t *data, size_t size, uint8_t reduce, Cj2kPacketReader *readers[2])
+static void check(const uint8_t *data, size_t size, uint8_t reduce, const Readers *readers)
 {
   Stream stream = stream_open(data, size, reduce);
 
@@ -154,26 +200,30 @@ static void check(const uint8_t *data, size_t size, uint8_t reduce, Cj2kPacketRe
   stream_close(&stream);
 }
 
-static void readers_open(Cj2kPacketReader *readers[2])
+static Readers readers_open(void)
 {
-  for (int i = 0; i < 2; i++)
-    readers[i] = cj2k_packet_reader_new();
-  cj2k_packet_reader_observe(readers[1], ignore, NULL);
+  Readers readers = {.threads = cj2k_threads_new(THREADS)};
+
+  for (int i = 0; i < 3; i++)
+    readers.readers[i] = cj2k_packet_reader_new();
+  cj2k_packet_reader_observe(readers.readers[0], ignore, NULL);
+  cj2k_packet_reader_use(readers.readers[2], readers.threads, 0);
+  return readers;
 }
 
-static void readers_close(Cj2kPacketReader *readers[2])
+static void readers_close(Readers *readers)
 {
-  for (int i = 0; i < 2; i++)
-    cj2k_packet_reader_free(readers[i]);
+  for (int i = 0; i < 3; i++)
+    cj2k_packet_reader_free(readers->readers[i]);
+  cj2k_threads_free(readers->threads);
 }
 
 static void test_whole(void)
 {
-  Cj2kPacketReader *readers[2];
+  Readers readers = readers_open();
 
-  readers_open(readers);
   for (uint32_t i = 0; i < G_N_ELEMENTS(streams); i++)
-    for (uint32_t p = 0; p < G_N_ELEMENTS(pictures); p++) {
+    for (uint32_t p = 0; p < MANY; p++) {
       if (!is_possible(streams[i].options, p))
         continue;
       GBytes *bytes = encode(streams[i].options, p);
@@ -181,14 +231,16 @@ static void test_whole(void)
       const uint8_t *data = g_bytes_get_data(bytes, &size);
       Stream stream = stream_open(data, size, 0);
       g_assert_nonnull(stream.plan);
-      if (p == 0)
-        g_assert_cmpint(is_plain(&stream), ==, streams[i].is_plain);
-      compare(&stream, readers);
+      if (p == 0) {
+        g_assert_cmpint(read_tile(&stream, NULL), ==, streams[i].is_plain);
+        g_assert_cmpint(has_runs(&stream), ==, streams[i].has_runs);
+      }
+      compare(&stream, &readers);
       stream_close(&stream);
-      check(data, size, 1, readers);
+      check(data, size, 1, &readers);
       g_bytes_unref(bytes);
     }
-  readers_close(readers);
+  readers_close(&readers);
 }
 
 /* Bytes that are changed, cut off, or missing. Only SOP can tell that, which an observed reader
@@ -196,26 +248,162 @@ static void test_whole(void)
 static void test_damaged(void)
 {
   GRand *rand = g_rand_new_with_seed(4);
-  Cj2kPacketReader *readers[2];
+  Readers readers = readers_open();
 
-  readers_open(readers);
   for (uint32_t i = 0; i < G_N_ELEMENTS(streams); i++) {
     if (strstr(streams[i].options, "sop"))
       continue;
-    GBytes *bytes = encode(streams[i].options, i % 2);
+    GBytes *bytes = encode(streams[i].options, streams[i].has_runs ? 0 : i % 2);
     gsize size;
     uint8_t *data = g_bytes_unref_to_data(bytes, &size);
-    for (uint32_t round = 0; round < 150; round++) {
+    double rounds = streams[i].has_runs ? test_effort(10, 40, 400) : test_effort(50, 150, 1500);
+    for (uint32_t round = 0; round < rounds; round++) {
       uint8_t *copy = g_memdup2(data, size);
       for (int n = g_rand_int_range(rand, 1, 4); n > 0; n--)
         copy[g_rand_int_range(rand, 120, (gint32)size)] = (uint8_t)g_rand_int(rand);
-      check(copy, round % 3 ? size : (size_t)g_rand_int_range(rand, 120, (gint32)size), 0, readers);
+      check(copy, round % 3 ? size : (size_t)g_rand_int_range(rand, 120, (gint32)size), 0,
+            &readers);
       g_free(copy);
     }
     g_free(data);
   }
-  readers_close(readers);
+  readers_close(&readers);
   g_rand_free(rand);
+}
+
+/* So many HT blocks that they are read in runs, whole and damaged. */
+static void test_many(void)
+{
+  GRand *rand = g_rand_new_with_seed(6);
+  Readers readers = readers_open();
+  GBytes *bytes = encode("block-coder=ht codeblock-width=4 codeblock-height=4 plt=true", MANY);
+  gsize size;
+  uint8_t *data = g_bytes_unref_to_data(bytes, &size);
+  Stream stream = stream_open(data, size, 0);
+
+  g_assert_nonnull(stream.plan);
+  g_assert_true(has_runs(&stream));
+  compare(&stream, &readers);
+  stream_close(&stream);
+  for (uint32_t round = 0; round < test_effort(5, 20, 200); round++) {
+    uint8_t *copy = g_memdup2(data, size);
+    copy[g_rand_int_range(rand, 120, (gint32)size)] ^= 0x55;
+    check(copy, size, 0, &readers);
+    g_free(copy);
+  }
+  g_free(data);
+  readers_close(&readers);
+  g_rand_free(rand);
+}
+
+/* PLT with lengths that are not those of the packets: nobody believes it. */
+static void test_wrong_lengths(void)
+{
+  GRand *rand = g_rand_new_with_seed(5);
+  Readers readers = readers_open();
+  GBytes *bytes = encode("block-coder=mq codeblock-width=4 codeblock-height=4 plt=true", 0);
+  gsize size;
+  uint8_t *data = g_bytes_unref_to_data(bytes, &size);
+  gsize plt = 0;
+
+  while (plt + 5 < size && (data[plt] != 0xff || data[plt + 1] != 0x58))
+    plt++;
+  g_assert_cmpuint(plt + 5, <, size);
+  gsize end = plt + 2 + ((gsize)data[plt + 2] << 8 | data[plt + 3]);
+  for (uint32_t round = 0; round < test_effort(50, 200, 2000); round++) {
+    uint8_t *copy = g_memdup2(data, size);
+    for (int n = g_rand_int_range(rand, 1, 4); n > 0; n--)
+      copy[g_rand_int_range(rand, (gint32)plt + 5, (gint32)end)] = (uint8_t)g_rand_int(rand);
+    check(copy, size, 0, &readers);
+    g_free(copy);
+  }
+  g_free(data);
+  readers_close(&readers);
+  g_rand_free(rand);
+}
+
+/* ---------------------------------------------------------------- where tile-parts begin --- */
+
+#define PACKETS 9 /* three components, three resolutions */
+
+static void note_begin(void *user, const Cj2kPacketId *packet, uint64_t offset,
+                       uint64_t header_bytes, uint64_t body_bytes)
+{
+  GArray *begins = user;
+  (void)packet, (void)header_bytes, (void)body_bytes;
+  g_array_append_val(begins, offset);
+}
+
+/* Where the packets of a stream begin, and its last one ends (uint64_t). */
+static GArray *find_packets(const Stream *stream)
+{
+  GArray *begins = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+  Cj2kPacketReader *reader = cj2k_packet_reader_new();
+  const Cj2kTilePart *part = &stream->parts.tile_parts[0];
+  uint64_t end = part->data.offset + part->data.size;
+  Cj2kCodedFrame *frame;
+  Cj2kError error = {0};
+
+  cj2k_packet_reader_observe(reader, note_begin, begins);
+  g_assert_cmpint(cj2k_packets_read(reader, stream->plan, &stream->parts, stream->data,
+                                    stream->size, 0, true, 0, &frame, &error),
+                  ==, CJ2K_OK);
+  cj2k_packet_reader_free(reader);
+  g_array_append_val(begins, end);
+  return begins;
+}
+
+/* A codestream of one tile-part whose packets are divided into three: from packet 0, first and
+ * second on. */
+static GByteArray *split(const Stream *stream, const GArray *begins, uint32_t first,
+                         uint32_t second)
+{
+  const uint64_t *at = (const uint64_t *)(const void *)begins->data;
+  const uint32_t bounds[4] = {0, first, second, PACKETS};
+  GByteArray *out = g_byte_array_new();
+  static const uint8_t eoc[2] = {0xff, 0xd9};
+
+  g_byte_array_append(out, stream->data, (guint)at[0] - 14); /* SOT and SOD */
+  for (uint32_t i = 0; i < 3; i++) {
+    uint32_t bytes = (uint32_t)(at[bounds[i + 1]] - at[bounds[i]]),
+             psot = GUINT32_TO_BE(bytes + 14);
+    uint8_t sot[14] = {0xff, 0x90, 0, 10, 0, 0, 0, 0, 0, 0, (uint8_t)i, 3, 0xff, 0x93};
+    memcpy(sot + 6, &psot, sizeof psot);
+    g_byte_array_append(out, sot, sizeof sot);
+    g_byte_array_append(out, stream->data + at[bounds[i]], bytes);
+  }
+  g_byte_array_append(out, eoc, sizeof eoc);
+  return out;
+}
+
+/* Tile-parts may begin with any packet. Only where they begin as is guessed, runs are read. */
+static void test_guess(void)
+{
+  GBytes *bytes = encode("block-coder=mq codeblock-width=4 codeblock-height=4 num-resolutions=3 "
+                         "progression-order=cprl",
+                         0);
+  gsize size;
+  const uint8_t *data = g_bytes_get_data(bytes, &size);
+  Stream whole = stream_open(data, size, 0);
+  g_assert_nonnull(whole.plan);
+  GArray *begins = find_packets(&whole);
+  Readers readers = readers_open();
+
+  g_assert_cmpuint(begins->len, ==, PACKETS + 1);
+  for (uint32_t first = 0; first <= PACKETS; first++)
+    for (uint32_t second = first; second <= PACKETS; second++) {
+      GByteArray *parts = split(&whole, begins, first, second);
+      Stream stream = stream_open(parts->data, parts->len, 0);
+      g_assert_nonnull(stream.plan);
+      g_assert_cmpint(has_runs(&stream), ==, first == 3 && second == 6);
+      compare(&stream, &readers);
+      stream_close(&stream);
+      g_byte_array_unref(parts);
+    }
+  readers_close(&readers);
+  g_array_unref(begins);
+  stream_close(&whole);
+  g_bytes_unref(bytes);
 }
 
 int main(int argc, char **argv)
@@ -223,5 +411,8 @@ int main(int argc, char **argv)
   g_test_init(&argc, &argv, NULL);
   g_test_add_func("/packets-direct/whole", test_whole);
   g_test_add_func("/packets-direct/damaged", test_damaged);
+  g_test_add_func("/packets-direct/many", test_many);
+  g_test_add_func("/packets-direct/wrong-lengths", test_wrong_lengths);
+  g_test_add_func("/packets-direct/guess", test_guess);
   return g_test_run();
 }

@@ -1,35 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "locate_plt.h"
+#include "packet_lengths.h"
 
-#include "common/codestream/markers.h"
+#include "markers.h"
 
 #include <string.h>
 
-void cj2k_rtp_units_add(Cj2kRtpUnits *units, const Cj2kRtpUnit *unit)
-{
-  if (units->count == units->capacity) {
-    units->capacity = 2 * units->capacity + 256;
-    units->units = g_renew(Cj2kRtpUnit, units->units, units->capacity);
-  }
-  units->units[units->count++] = *unit;
-}
-
-void cj2k_rtp_note_sop(Cj2kRtpUnits *units, uint32_t from, const uint8_t *data)
-{
-  for (uint32_t i = from; i < units->count; i++)
-    if (units->units[i].size >= 6 && cj2k_get16(data + units->units[i].offset) == CJ2K_SOP)
-      units->units[i].header = 6;
-}
-
-void cj2k_rtp_units_clear(Cj2kRtpUnits *units)
-{
-  g_free(units->units);
-  memset(units, 0, sizeof *units);
-}
-
 /* Goes to the next PLT of the tile-part's header. The lengths of its marker segments were checked
  * when the header was read. */
-static bool next_segment(Cj2kRtpLengths *lengths)
+static bool next_segment(Cj2kPacketLengths *lengths)
 {
   const uint8_t *data = lengths->data;
   while (lengths->header + 4 <= lengths->header_end) {
@@ -48,7 +26,7 @@ static bool next_segment(Cj2kRtpLengths *lengths)
 
 /* Enters a tile-part: finds where its header begins, behind SOT, and where it ends, at SOD. The SOT
  * follows the data of the previous tile-part, or the main header. */
-static bool enter_part(Cj2kRtpLengths *lengths, uint32_t part)
+static bool enter_part(Cj2kPacketLengths *lengths, uint32_t part)
 {
   const Cj2kTilePart *parts = lengths->parts->tile_parts;
   lengths->part = part;
@@ -68,9 +46,20 @@ static bool enter_part(Cj2kRtpLengths *lengths, uint32_t part)
   return lengths->header <= lengths->header_end;
 }
 
-/* Goes to the tile's next tile-part with data. */
-static bool next_part(Cj2kRtpLengths *lengths)
+static bool next_listed(Cj2kPacketLengths *lengths)
 {
+  bool is_first = lengths->part == UINT32_MAX;
+  uint32_t part = is_first ? lengths->first : lengths->next_part[lengths->part];
+  while (part != UINT32_MAX && !lengths->parts->tile_parts[part].data.size)
+    part = lengths->next_part[part];
+  return part != UINT32_MAX && enter_part(lengths, part);
+}
+
+/* Goes to the tile's next tile-part with data. */
+static bool next_part(Cj2kPacketLengths *lengths)
+{
+  if (lengths->next_part)
+    return next_listed(lengths);
   uint32_t part = lengths->part == UINT32_MAX ? 0 : lengths->part + 1;
   for (; part < lengths->parts->num_tile_parts; part++)
     if (lengths->parts->tile_parts[part].tile == lengths->tile &&
@@ -79,16 +68,25 @@ static bool next_part(Cj2kRtpLengths *lengths)
   return false;
 }
 
-void cj2k_rtp_lengths_tile(Cj2kRtpLengths *lengths, uint32_t tile)
+void cj2k_packet_lengths_tile(Cj2kPacketLengths *lengths, uint32_t tile)
 {
   lengths->tile = tile;
+  lengths->next_part = NULL;
   lengths->part = UINT32_MAX;
   lengths->offset = lengths->data_end = 0;
   lengths->at = lengths->end = NULL;
 }
 
-bool cj2k_rtp_lengths_begin(Cj2kRtpLengths *lengths, const uint8_t *data,
-                            const Cj2kTileParts *parts)
+void cj2k_packet_lengths_listed(Cj2kPacketLengths *lengths, uint32_t first,
+                                const uint32_t *next_part)
+{
+  cj2k_packet_lengths_tile(lengths, UINT32_MAX);
+  lengths->first = first;
+  lengths->next_part = next_part;
+}
+
+bool cj2k_packet_lengths_begin(Cj2kPacketLengths *lengths, const uint8_t *data,
+                               const Cj2kTileParts *parts)
 {
   memset(lengths, 0, sizeof *lengths);
   lengths->data = data;
@@ -101,7 +99,7 @@ bool cj2k_rtp_lengths_begin(Cj2kRtpLengths *lengths, const uint8_t *data,
 
 /* Reads a packet length: seven bits a byte, the highest first; the top bit says that more follow. A
  * length does not continue in the next marker segment. */
-static bool read_length(Cj2kRtpLengths *lengths, uint64_t *size)
+static bool read_length(Cj2kPacketLengths *lengths, uint64_t *size)
 {
   *size = 0;
   if (lengths->at == lengths->end && !next_segment(lengths))
@@ -115,7 +113,7 @@ static bool read_length(Cj2kRtpLengths *lengths, uint64_t *size)
   return false;
 }
 
-bool cj2k_rtp_lengths_next(Cj2kRtpLengths *lengths, uint64_t *offset, uint64_t *size)
+bool cj2k_packet_lengths_next(Cj2kPacketLengths *lengths, uint64_t *offset, uint64_t *size)
 {
   if (lengths->offset == lengths->data_end && !next_part(lengths))
     return false;
@@ -126,7 +124,7 @@ bool cj2k_rtp_lengths_next(Cj2kRtpLengths *lengths, uint64_t *offset, uint64_t *
   return true;
 }
 
-bool cj2k_rtp_lengths_done(Cj2kRtpLengths *lengths)
+bool cj2k_packet_lengths_done(Cj2kPacketLengths *lengths)
 {
   return lengths->offset == lengths->data_end && !next_part(lengths);
 }
