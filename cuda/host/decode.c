@@ -30,8 +30,8 @@ static void set_in_flight(void *data, uint32_t frames_in_flight)
 
 static void *backend_open(const Cj2kDecoderParams *params, Cj2kThreads *threads, Cj2kError *error)
 {
-  (void)threads;
   Cj2kCudaDecoder *backend = g_new0(Cj2kCudaDecoder, 1);
+  backend->threads = threads;
   Cj2kStatus status =
       cj2k_cuda_device_open(&backend->device, params->cuda_device, params->cuda_context, error);
   set_in_flight(backend, params->frames_in_flight);

@@ -33,6 +33,7 @@
 
 typedef struct {
   Cj2kCudaDevice device;
+  Cj2kThreads *threads; /* of the decoder */
   uint32_t frames_in_flight;
   uint32_t multiprocessors;
   bool component_streams; /* components have streams of their own */

@@ -3,6 +3,7 @@
 #include "decode_records.h"
 
 #include "common/runtime/spin.h"
+#include "common/runtime/threads.h"
 #include "common/shared/mq_blocks.h"
 
 #include <string.h>
@@ -42,12 +43,49 @@ static inline uint32_t words_of(const Cj2kCodedBlock *block, uint32_t octets, ui
  * blocks are listed before MQ blocks, and those that are not decoded not at all. */
 #define NOT_DECODED (2 * CJ2K_CUDA_CLASSES)
 
+/* A group's blocks are listed in strips, by several threads if they are awake: it would be done
+ * before a thread has woken. */
+#define MOST_STRIPS  4u
+#define STRIP_BLOCKS 1024u
+
+/* What is known of a strip, or of the whole group. */
 typedef struct {
-  uint32_t ends[NOT_DECODED + 2]; /* while counting: size of the class before; then the place of the
-                                     next block of each class in the list; at last, its end */
-  uint32_t most_work;             /* of an MQ block */
+  uint32_t ends[NOT_DECODED + 1]; /* by class: while counting, its blocks; then the place of its
+                                     next one in the list; at last, its end */
+  uint32_t most_work, most_raw;   /* of an MQ block */
   uint32_t num_refined;
-} BlockClasses;
+  uint64_t words; /* of bit-planes: of the strip; then where those of its next block begin */
+} Strip;
+
+typedef struct {
+  const Cj2kDecodeSlot *slot;
+  const Cj2kCodedFrame *coded;
+  const Cj2kCudaDecodePart *part;
+  Cj2kCudaGroup group;
+  Cj2kCodedBlock *records;
+  Cj2kSegment *segments; /* of all groups; NULL: the first group has copied them */
+  Cj2kCudaDecodeBlocks *frame;
+  uint32_t num_strips;
+  Strip strips[MOST_STRIPS];
+} Lists;
+
+/* The share of a strip in `count` of anything. */
+static Cj2kCudaGroup share_of(const Lists *lists, uint32_t strip, uint64_t count)
+{
+  return (Cj2kCudaGroup){(uint32_t)(count * strip / lists->num_strips),
+                         (uint32_t)(count * (strip + 1) / lists->num_strips)};
+}
+
+/* The blocks of a strip, counted in the group. */
+static Cj2kCudaGroup strip_of(const Lists *lists, uint32_t strip)
+{
+  return share_of(lists, strip, lists->group.end - lists->group.first);
+}
+
+static void for_strips(Lists *lists, void (*fn)(void *ctx, uint32_t strip, uint32_t lane))
+{
+  cj2k_parallel_for_short(lists->slot->backend->threads, lists->num_strips, fn, lists);
+}
 
 /* The class of an amount of work: from 16 on each power of two has 16 classes. */
 static inline uint32_t class_of_work(uint32_t work)
@@ -71,22 +109,39 @@ static inline uint32_t list_number(uint32_t class)
   return CJ2K_CUDA_CLASSES - 1 - MIN(class, CJ2K_CUDA_CLASSES - 1);
 }
 
-/* Copies the records of a group's blocks, and finds the class of each, and the words of MQ blocks:
- * one walk, because in the frame the records are far apart. */
-static void copy_records(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
-                         const Cj2kCudaDecodePart *part, Cj2kCudaGroup group,
-                         Cj2kCodedBlock *records, BlockClasses *classes,
-                         Cj2kCudaDecodeBlocks *frame)
+/* Copies a strip's share of the segments, whosever they are. */
+static void copy_segments(const Lists *lists, uint32_t strip)
 {
+  Cj2kCudaGroup share = share_of(lists, strip, lists->coded->num_segments);
+
+  if (lists->segments && share.end > share.first)
+    memcpy(lists->segments + share.first, lists->coded->segments + share.first,
+           (share.end - share.first) * sizeof *lists->segments);
+}
+
+/* Copies the records of a strip's blocks, and finds the class of each, and the words of MQ blocks:
+ * one walk, because in the frame the records are far apart. */
+static void copy_records(void *ctx, uint32_t index, uint32_t lane)
+{
+  Lists *lists = ctx;
+  const Cj2kDecodeSlot *slot = lists->slot;
+  const Cj2kCudaDecodePart *part = lists->part;
+  const Cj2kCodedBlock *all_blocks = lists->coded->blocks;
   const Cj2kCudaBlockFacts *all_facts = slot->tables.facts;
+  const Cj2kCudaGroup range = strip_of(lists, index);
   const bool has_large = cj2k_cuda_decode_has_large(slot);
+  Cj2kCodedBlock *records = lists->records;
+  Strip *strip = &lists->strips[index];
   uint16_t *class = slot->tables.classes;
   uint32_t *words = slot->tables.words, num_refined = 0, most_raw = 0, most_work = 0;
+  uint64_t all_words = 0;
+  (void)lane;
 
-  memset(classes, 0, sizeof *classes);
-  for (uint32_t i = 0; i < group.end - group.first; i++) {
-    uint32_t number = cj2k_cuda_decode_number(part, group.first + i), k = NOT_DECODED;
-    const Cj2kCodedBlock *block = &coded->blocks[number];
+  copy_segments(lists, index);
+  memset(strip, 0, sizeof *strip);
+  for (uint32_t i = range.first; i < range.end; i++) {
+    uint32_t number = cj2k_cuda_decode_number(part, lists->group.first + i), k = NOT_DECODED;
+    const Cj2kCodedBlock *block = &all_blocks[number];
     const Cj2kCudaBlockFacts *facts = &all_facts[number];
     bool decoded = cj2k_cuda_decode_is_decoded(block, facts);
 
@@ -99,69 +154,104 @@ static void copy_records(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded
       most_work = MAX(most_work, work);
       most_raw = MAX(most_raw, raw);
       words[i] = words_of(block, facts->octets, raw, has_large);
+      all_words += words[i];
       k = CJ2K_CUDA_CLASSES + list_number(class_of_work(work));
     }
     class[i] = (uint16_t)k;
-    classes->ends[k + 1]++;
+    strip->ends[k]++;
   }
-  classes->num_refined = num_refined;
-  classes->most_work = most_work;
-  frame->mq.raw_planes = most_raw;
+  strip->num_refined = num_refined;
+  strip->most_work = most_work;
+  strip->most_raw = most_raw;
+  strip->words = all_words;
 }
 
-/* Turns the sizes of the classes into places. */
-static void count_classes(BlockClasses *classes, Cj2kCudaDecodeBlocks *frame)
+/* Turns the numbers of blocks by class and strip, and of words, into places. In a class blocks have
+ * the order that they have in the group. Returns what is known of the whole group. */
+static void count_classes(Lists *lists, Strip *group)
 {
-  for (uint32_t k = 1; k <= NOT_DECODED; k++)
-    classes->ends[k] += classes->ends[k - 1];
-  frame->ht.count = classes->ends[CJ2K_CUDA_CLASSES];
-  frame->mq.count = classes->ends[NOT_DECODED] - frame->ht.count;
-  frame->ht.num_refined = classes->num_refined;
+  uint32_t place = 0;
+
+  *group = (Strip){0};
+  for (uint32_t k = 0; k <= NOT_DECODED; k++) {
+    for (uint32_t s = 0; s < lists->num_strips; s++) {
+      uint32_t count = lists->strips[s].ends[k];
+      lists->strips[s].ends[k] = place;
+      place += count;
+    }
+    group->ends[k] = place;
+  }
+  for (uint32_t s = 0; s < lists->num_strips; s++) {
+    Strip *strip = &lists->strips[s];
+    uint64_t words = strip->words;
+    group->most_work = MAX(group->most_work, strip->most_work);
+    group->most_raw = MAX(group->most_raw, strip->most_raw);
+    group->num_refined += strip->num_refined;
+    strip->words = group->words;
+    group->words += words;
+  }
+  Cj2kCudaDecodeBlocks *frame = lists->frame;
+  frame->ht.count = group->ends[CJ2K_CUDA_CLASSES - 1];
+  frame->mq.count = group->ends[NOT_DECODED - 1] - frame->ht.count;
+  frame->ht.num_refined = group->num_refined;
+  frame->mq.raw_planes = group->most_raw;
+  frame->mq.plane_words = group->words;
 }
 
-/* Lists the blocks of a group by class, with the places of the bit-planes of MQ blocks, and those
- * with refinement passes. */
-static void list_blocks(const Cj2kDecodeSlot *slot, const Cj2kCodedBlock *records,
-                        BlockClasses *classes, Cj2kCudaDecodeBlocks *frame)
+/* Lists the blocks of a strip by class, with the places of the bit-planes of MQ blocks. */
+static void list_blocks(void *ctx, uint32_t index, uint32_t lane)
 {
+  Lists *lists = ctx;
+  const Cj2kDecodeSlot *slot = lists->slot;
+  const Cj2kCudaDecodeBlocks *frame = lists->frame;
+  const Cj2kCudaGroup range = strip_of(lists, index);
+  Strip *strip = &lists->strips[index];
   const uint16_t *class = slot->tables.classes;
   const uint32_t *words = slot->tables.words;
-  const uint32_t count = frame->num_blocks, ht = frame->ht.count;
+  const uint32_t ht = frame->ht.count;
   uint32_t *order = cj2k_cuda_decode_host_record(slot, frame->ht.order);
   uint32_t *offsets = cj2k_cuda_decode_host_record(slot, frame->mq.offsets);
-  uint32_t *refined = cj2k_cuda_decode_host_record(slot, frame->ht.refined);
-  uint32_t num_refined = 0;
-  uint64_t place = 0;
+  uint64_t place = strip->words;
+  (void)lane;
 
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = range.first; i < range.end; i++) {
     if (class[i] == NOT_DECODED)
       continue;
-    uint32_t n = classes->ends[class[i]]++;
+    uint32_t n = strip->ends[class[i]]++;
     order[n] = i;
     if (class[i] < CJ2K_CUDA_CLASSES)
       continue;
     offsets[n - ht] = (uint32_t)place;
     place += words[i];
   }
-  frame->mq.plane_words = place;
-  for (uint32_t i = 0; num_refined < classes->num_refined; i++)
-    if (class[i] < CJ2K_CUDA_CLASSES && records[i].num_passes > 1)
-      refined[num_refined++] = i;
 }
 
-/* Has the MQ blocks assigned to warps, after they are listed. */
-static void describe_classes(const Cj2kDecodeSlot *slot, const BlockClasses *classes,
+/* Lists the blocks with refinement passes. */
+static void list_refined(const Lists *lists)
+{
+  const Cj2kDecodeSlot *slot = lists->slot;
+  const uint16_t *class = slot->tables.classes;
+  uint32_t *refined = cj2k_cuda_decode_host_record(slot, lists->frame->ht.refined);
+  uint32_t count = 0;
+
+  for (uint32_t i = 0; count < lists->frame->ht.num_refined; i++)
+    if (class[i] < CJ2K_CUDA_CLASSES && lists->records[i].num_passes > 1)
+      refined[count++] = i;
+}
+
+/* Has the MQ blocks of a group assigned to warps, after they are listed. */
+static void describe_classes(const Cj2kDecodeSlot *slot, const Strip *group,
                              Cj2kCudaDecodeBlocks *frame)
 {
   Cj2kCudaMqClass mq[CJ2K_CUDA_CLASSES];
   if (!frame->mq.count)
     return;
   for (uint32_t c = 0; c < CJ2K_CUDA_CLASSES; c++)
-    mq[c] = (Cj2kCudaMqClass){classes->ends[CJ2K_CUDA_CLASSES + c] - frame->ht.count,
+    mq[c] = (Cj2kCudaMqClass){group->ends[CJ2K_CUDA_CLASSES + c] - frame->ht.count,
                               work_of_class(list_number(c))};
   /* The first class has no upper end; codestreams that are not valid may have blocks beyond it. */
-  mq[0].work = MAX(mq[0].work, classes->most_work);
-  cj2k_cuda_decode_set_warps(slot, mq, classes->most_work, frame);
+  mq[0].work = MAX(mq[0].work, group->most_work);
+  cj2k_cuda_decode_set_warps(slot, mq, group->most_work, frame);
 }
 
 /* Finds room behind what has been filled in so far. Returns its place on the device. */
@@ -214,18 +304,26 @@ void cj2k_cuda_decode_fill_group(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *cod
                                  const Cj2kCudaDecodePart *part, uint32_t g,
                                  Cj2kCudaDecodeBlocks *frame)
 {
-  Cj2kCudaGroup group = cj2k_cuda_decode_group(slot, part, g);
-  size_t blocks = group.end - group.first;
-  BlockClasses classes;
+  Lists lists = {.slot = slot,
+                 .coded = coded,
+                 .part = part,
+                 .group = cj2k_cuda_decode_group(slot, part, g),
+                 .frame = frame};
+  uint32_t blocks = lists.group.end - lists.group.first;
+  Strip group;
 
-  describe_frame(slot, part, group, frame);
+  describe_frame(slot, part, lists.group, frame);
   frame->corrupt_flags = place_next(slot, blocks);
   memset(cj2k_cuda_decode_host_record(slot, frame->corrupt_flags), 0, blocks);
   frame->coded = place_next(slot, blocks * sizeof(Cj2kCodedBlock));
-  Cj2kCodedBlock *records = cj2k_cuda_decode_host_record(slot, frame->coded);
-  copy_records(slot, coded, part, group, records, &classes, frame);
-  count_classes(&classes, frame);
+  lists.records = cj2k_cuda_decode_host_record(slot, frame->coded);
+  if (g == 0)
+    lists.segments = cj2k_cuda_decode_host_record(slot, frame->segments);
+  lists.num_strips = CLAMP(blocks / STRIP_BLOCKS, 1, MOST_STRIPS);
+  for_strips(&lists, copy_records);
+  count_classes(&lists, &group);
   place_lists(slot, frame);
-  list_blocks(slot, records, &classes, frame);
-  describe_classes(slot, &classes, frame);
+  for_strips(&lists, list_blocks);
+  list_refined(&lists);
+  describe_classes(slot, &group, frame);
 }

@@ -211,7 +211,7 @@ static void copy_part(void *records, size_t at, const void *from, size_t size)
     memcpy((uint8_t *)records + at, from, size);
 }
 
-/* Fills in what all groups use. */
+/* Fills in what all groups use but the segments, which the first group does (decode_lists.c). */
 static void fill_parts(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                        const Cj2kCudaDecodePart *part)
 {
@@ -222,7 +222,6 @@ static void fill_parts(const Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
 
   for (uint32_t b = 0; b < plan->num_bands; b++)
     steps[b] = (Cj2kCudaBandStep){plan->bands[b].scale, num_bitplanes(&plan->bands[b])};
-  copy_part(records, parts->segments, coded->segments, coded->num_segments * sizeof(Cj2kSegment));
   if (part && !part->d_numbers)
     copy_part(records, parts->numbers, part->numbers, part->count * sizeof *part->numbers);
   if (part)
