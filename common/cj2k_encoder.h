@@ -279,7 +279,8 @@ typedef struct {
   bool sop;          /**< write SOP marker segments */
   bool eph;          /**< write EPH markers */
   bool tlm;          /**< write TLM marker segments */
-  bool plt;          /**< write PLT marker segments */
+  bool plt; /**< write PLT marker segments: the lengths of packets, which let decoders read packets
+                 with several threads (T.800 A.7.3) */
   /** Code and hand out slice by slice: a slice has all packets whose precincts begin at the same
    * row. It needs CJ2K_PCRL and precincts of little height, one tile, one layer, no TLM, PLT,
    * tile-parts and boxes; a budget needs the 9/7 filter. Psot is 0. Steps are fixed before the

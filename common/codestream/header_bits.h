@@ -34,6 +34,21 @@ CJ2K_HEADER_RULE uint32_t cj2k_passes_codeword(uint32_t passes, uint32_t *size)
   return passes <= 36 ? 0x1e0 | (passes - 6) : 0xff80 | (passes - 37);
 }
 
+/* Bytes of the length of a packet in a PLT marker segment (A.7.3): seven bits a byte. */
+CJ2K_HEADER_RULE uint32_t cj2k_length_entry_bytes(uint64_t length)
+{
+  uint32_t bytes = 1;
+  for (; length > 127; length >>= 7)
+    bytes++;
+  return bytes;
+}
+
+/* The bytes that this takes for a packet beyond the one for an empty packet. */
+CJ2K_HEADER_RULE uint32_t cj2k_length_entry_more(uint64_t header, uint64_t body, uint32_t markers)
+{
+  return cj2k_length_entry_bytes(markers + header + body) - 1;
+}
+
 /* Words for `bits` of them, with the first word, which says how many they are. */
 CJ2K_HEADER_RULE uint32_t cj2k_header_words(uint32_t bits)
 {

@@ -2,6 +2,7 @@
 #include "write_codestream.h"
 
 #include "common/runtime/error.h"
+#include "header_bits.h"
 #include "plan_rows.h"
 #include "progression.h"
 #include "write_markers.h"
@@ -13,6 +14,8 @@
 #define EOC_SIZE    2
 #define MIN_PAD     7     /* bytes of the shortest COM that is not empty */
 #define PLT_ROOM    65000 /* bytes of packet lengths in one PLT marker segment */
+#define PLT_BEGIN   5     /* bytes of a PLT marker segment before them */
+#define PLT_PACKETS 12000 /* whose lengths one surely takes */
 #define TLM_ROOM    10000 /* tile-parts in one TLM marker segment */
 #define COPY_BLOCKS 64    /* about the number of code-blocks that one task copies */
 
@@ -216,21 +219,23 @@ static inline const Cj2kWrittenPacket *packet_at(const Cj2kCodestreamWriter *wri
   return &writer->packets[(size_t)id->precinct_index * writer->num_layers + id->layer];
 }
 
+uint32_t cj2k_codestream_packet_markers(const Cj2kCodestreamWriter *writer)
+{
+  const Cj2kTileCoding *coding = &writer->plan->header->coding;
+  return (coding->sop ? CJ2K_SOP_BYTES : 0) + (coding->eph ? EPH_SIZE : 0);
+}
+
 static inline uint64_t packet_size(const Cj2kCodestreamWriter *writer, uint64_t i)
 {
   const Cj2kWrittenPacket *packet = packet_at(writer, i);
-  const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  return (coding->sop ? CJ2K_SOP_BYTES : 0) + packet->header_size + (coding->eph ? EPH_SIZE : 0) +
-         packet->body_size;
+  return cj2k_codestream_packet_markers(writer) + packet->header_size + packet->body_size;
 }
 
 /* A packet length in PLT (A.7.3): 7 bits a byte, most significant first, bit 7 says that more
  * follows. */
 static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
 {
-  uint32_t n = 1;
-  while (length >> 7 * n)
-    n++;
+  uint32_t n = cj2k_length_entry_bytes(length);
   for (uint32_t i = 0; i < n; i++)
     bytes[i] = (uint8_t)((length >> 7 * (n - 1 - i) & 0x7f) | (i + 1 < n ? 0x80 : 0));
   return n;
@@ -438,13 +443,21 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
 
 /* --- packets whose headers somebody else makes --- */
 
+bool cj2k_codestream_can_list(const Cj2kCodestreamWriter *writer)
+{
+  for (uint32_t t = 0; t < writer->num_tile_parts && writer->plt; t++)
+    if (writer->tile_parts[t].num_packets > PLT_PACKETS)
+      return false;
+  return writer->num_layers == 1 && writer->num_packets <= UINT32_MAX;
+}
+
 bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
                                 Cj2kPacketSteps *steps)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
   uint32_t sop = coding->sop ? CJ2K_SOP_BYTES : 0, n = 0;
 
-  if (writer->plt || writer->num_layers > 1 || writer->num_packets > UINT32_MAX)
+  if (!cj2k_codestream_can_list(writer))
     return false;
   if (!writer->steps)
     writer->steps = g_new(Cj2kPacketStep, writer->num_packets + 1);
@@ -454,15 +467,20 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
   uint32_t before = (uint32_t)writer->main_header.size;
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
     const TilePart *part = &writer->tile_parts[t];
-    before += CJ2K_SOT_BYTES + SOD_SIZE;
+    before += CJ2K_SOT_BYTES + SOD_SIZE + (writer->plt && part->num_packets ? PLT_BEGIN : 0);
+    uint32_t part_end = n + (uint32_t)part->num_packets;
     for (uint64_t i = 0; i < part->num_packets; i++, before = 0, n++)
-      writer->steps[n] = (Cj2kPacketStep){
-          .precinct = writer->order[part->first_packet + i].precinct_index, .before = before + sop};
+      writer->steps[n] =
+          (Cj2kPacketStep){.precinct = writer->order[part->first_packet + i].precinct_index,
+                           .before = before + sop,
+                           .part_end = part_end};
   }
   *steps = (Cj2kPacketSteps){.steps = writer->steps,
                              .count = n,
                              .behind_header = coding->eph ? EPH_SIZE : 0,
-                             .behind_all = before + EOC_SIZE};
+                             .behind_all = before + EOC_SIZE,
+                             .sop = sop,
+                             .plt = writer->plt};
   return true;
 }
 
@@ -482,8 +500,10 @@ Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
   writer->packets = writer->sized;
   Cj2kStatus status = lay_out(writer, quantisation, size, error);
   *as_listed = status == CJ2K_OK;
-  for (uint32_t t = 0; t < writer->num_tile_parts && *as_listed; t++)
-    *as_listed = !writer->tile_parts[t].pad;
+  for (uint32_t t = 0; t < writer->num_tile_parts && *as_listed; t++) {
+    const TilePart *part = &writer->tile_parts[t];
+    *as_listed = !part->pad && (part->plt_size || !part->num_packets || !writer->plt);
+  }
   return status;
 }
 

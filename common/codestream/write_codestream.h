@@ -51,13 +51,16 @@ Cj2kStatus cj2k_codestream_layout(Cj2kCodestreamWriter *writer,
  * layer: they follow each other as list_steps() says. The host then gets their sizes, lays out
  * the same with layout_sizes(), and writes with write_headers() what is outside of both.
  *
- * list_steps(): the steps are valid until the next layout or list. false: what is between
- * packets depends on their sizes (PLT), or there is more than a layer.
+ * list_steps(): the steps are valid until the next layout or list. false: not can_list().
  */
+/* Is there one layer, and does one PLT marker segment, if any, take the lengths of a tile-part? */
+bool cj2k_codestream_can_list(const Cj2kCodestreamWriter *writer);
+/* Bytes of SOP and EPH of a packet. */
+uint32_t cj2k_codestream_packet_markers(const Cj2kCodestreamWriter *writer);
 bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisation *quantisation,
                                 Cj2kPacketSteps *steps);
-/* `sizes`: by precinct. *as_listed: no tile-part has a comment that keeps 0xFFD9 out of lengths, so
- * that packets are where list_steps() has said. */
+/* `sizes`: by precinct. *as_listed: no tile-part has a comment, or lacks PLT, to keep 0xFFD9 out of
+ * lengths, so that packets are where list_steps() has said. */
 Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
                                         const Cj2kQuantisation *quantisation,
                                         const Cj2kPacketSize *sizes, Cj2kCodestreamSize *size,

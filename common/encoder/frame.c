@@ -125,12 +125,13 @@ static Cj2kStatus transform(Cj2kEncoderFrame *frame)
   return status;
 }
 
-/* May the back end make the packets? Boxes and PLT say how long what follows is. */
+/* May the back end make the packets? Boxes say how long what follows is. */
 static bool may_leave(const Cj2kEncoderFrame *frame)
 {
   const Cj2kEncoderParams *params = &frame->params;
 
-  return frame->rate.coder.may_place && params->file_format == CJ2K_FILE_J2K && !params->plt;
+  return frame->rate.coder.may_place && params->file_format == CJ2K_FILE_J2K &&
+         cj2k_codestream_can_list(frame->rate.layout.writer);
 }
 
 /* Has the back end make the packets, which rate control has left to it, and writes the rest.

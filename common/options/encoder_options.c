@@ -338,7 +338,7 @@ static const Cj2kOption options[] = {
     BOOLEAN, PARAM(eph) },
   { "tlm", "TLM", "Write TLM marker segments: the lengths of tile-parts",
     BOOLEAN, PARAM(tlm) },
-  { "plt", "PLT", "Write PLT marker segments: the lengths of packets",
+  { "plt", "PLT", "Write PLT marker segments: the lengths of packets, which let decoders read packets with several threads, and the RTP payloader find them without reading",
     BOOLEAN, PARAM(plt) },
   { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, no tlm and plt",
     BOOLEAN, PARAM(slices) },

@@ -166,7 +166,9 @@ static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
                                    .blocks = mq->coded.blocks,
                                    .passes = selection->options,
                                    .lengths = selection->lengths,
-                                   .ends = has_segments(frame) ? mq->coded.passes : NULL};
+                                   .ends = has_segments(frame) ? mq->coded.passes : NULL,
+                                   .plt = frame->layout.plt,
+                                   .markers = cj2k_codestream_packet_markers(frame->layout.writer)};
 
   return cj2k_mq_empty_bytes(frame) + cj2k_headers_count(&source, frame->layout.retained);
 }

@@ -74,9 +74,9 @@ static uint32_t rise(uint8_t *nodes, uint32_t width, uint32_t height)
   return bits;
 }
 
-/* The bits of a band of a packet. *any: it has blocks there. */
+/* The bits of a band of a packet. *any: it has blocks there, whose bytes are added to *body. */
 static uint32_t band_bits(const Cj2kHeaderSource *source, const Cj2kPlanPrecinctBand *band,
-                          uint8_t *nodes, bool *any)
+                          uint8_t *nodes, bool *any, uint64_t *body)
 {
   uint32_t width = band->blocks_x, height = band->blocks_y, bits = 0;
 
@@ -85,6 +85,7 @@ static uint32_t band_bits(const Cj2kHeaderSource *source, const Cj2kPlanPrecinct
   for (uint32_t i = 0; i < width * height; i++) {
     uint32_t b = band->first_block + i;
     nodes[i] = source->passes[b] ? source->blocks[b].zero_bitplanes : LEFT_OUT;
+    *body += source->passes[b] ? source->lengths[b] : 0;
     bits += block_bits(source->passes[b], source->lengths[b],
                        source->ends ? source->ends + source->blocks[b].first_pass : NULL);
   }
@@ -103,11 +104,13 @@ uint64_t cj2k_headers_count(const Cj2kHeaderSource *source, uint8_t *nodes)
     const Cj2kPlanResolution *resolution = &plan->resolutions[r];
     uint32_t end = resolution->first_precinct + resolution->precincts_x * resolution->precincts_y;
     for (uint32_t p = resolution->first_precinct; p < end; p++) {
-      uint64_t bits = 1;
+      uint64_t bits = 1, body = 0;
       bool any = false;
       for (uint32_t i = 0; i < resolution->num_bands; i++)
-        bits += band_bits(source, &plan->precincts[p].band[i], nodes, &any);
-      sum += any ? (bits + bits / CJ2K_STUFF_SELDOM + 7) / 8 - 1 : 0;
+        bits += band_bits(source, &plan->precincts[p].band[i], nodes, &any, &body);
+      uint64_t header = any ? (bits + bits / CJ2K_STUFF_SELDOM + 7) / 8 : 1;
+      sum += header - 1;
+      sum += source->plt ? cj2k_length_entry_more(header, body, source->markers) : 0;
     }
   }
   return sum;

@@ -30,11 +30,13 @@ typedef struct {
   const uint32_t *lengths;        /* per block: bytes */
   const Cj2kPassLength *ends;     /* indexed by first_pass: where codeword segments end; NULL: each
                                      block has one */
+  bool plt;                       /* the length of each packet is in PLT (A.7.3) */
+  uint32_t markers;               /* then: bytes of SOP and EPH of a packet */
 } Cj2kHeaderSource;
 
 /* Counts the bytes of all packet headers beyond the one byte of each empty packet, with tag trees
- * (B.10.2). Only the bits that are stuffed in (B.10.1) are estimated, one for 256 bytes. `nodes`:
- * workspace, a byte for each block. */
+ * (B.10.2), and of their lengths in PLT beyond a byte each. Only the bits that are stuffed in
+ * (B.10.1) are estimated, one for 256 bytes. `nodes`: workspace, a byte for each block. */
 uint64_t cj2k_headers_count(const Cj2kHeaderSource *source, uint8_t *nodes);
 
 #endif

@@ -6,9 +6,7 @@
 
 bool cj2k_mq_counts_headers(const Cj2kRateFrame *frame)
 {
-  const Cj2kRateEncoder *encoder = frame->encoder;
-
-  return encoder->layers.count == 1 && !frame->layout.plt;
+  return frame->encoder->layers.count == 1;
 }
 
 uint64_t cj2k_mq_empty_bytes(const Cj2kRateFrame *frame)

@@ -232,6 +232,7 @@ typedef struct {
 typedef struct {
   uint64_t *end;
   Cj2kCudaPacketPlace *places;
+  uint32_t *lengths; /* of PLT */
   Cj2kHeaderNode *nodes;
   uint32_t *at;
   uint64_t *starts;

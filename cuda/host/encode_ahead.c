@@ -165,6 +165,8 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
       .num_steps = packets->count,
       .behind_header = packets->behind_header,
       .behind_all = packets->behind_all,
+      .sop = packets->sop,
+      .plt = packets->plt,
       .limits = &host.report->limits,
       .result = own.cut,
       .host_result = &host.report->cut,

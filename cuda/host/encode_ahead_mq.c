@@ -85,6 +85,8 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
                              .header_bytes = job->header_bytes,
                              .empty_bytes = job->empty_bytes,
                              .taken = own.taken,
+                             .plt = job->place.packets->plt,
+                             .markers = job->place.packets->sop + job->place.packets->behind_header,
                              .state = own.state,
                              .host_state = &host.report->state,
                              .bands = own.bands,

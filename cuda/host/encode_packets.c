@@ -97,6 +97,7 @@ static size_t set_arrays(const Cj2kCudaEncoder *encoder, char *base, Cj2kCudaPac
 
   arrays->end = take(base, &used, 1, sizeof *arrays->end);
   arrays->places = take(base, &used, plan->num_precincts, sizeof *arrays->places);
+  arrays->lengths = take(base, &used, plan->num_precincts, sizeof *arrays->lengths);
   arrays->nodes = take(base, &used, encoder->packets.num_nodes, sizeof *arrays->nodes);
   arrays->at = take(base, &used, blocks, sizeof *arrays->at);
   arrays->starts = take(base, &used, blocks, sizeof *arrays->starts);
@@ -212,6 +213,8 @@ static void find_places(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, ui
                                        .count = packets->count,
                                        .behind_header = packets->behind_header,
                                        .behind_all = packets->behind_all,
+                                       .sop = packets->sop,
+                                       .lengths = packets->plt ? arrays->lengths : NULL,
                                        .room = room,
                                        .sizes = device_sizes(slot),
                                        .places = arrays->places,

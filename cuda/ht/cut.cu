@@ -43,7 +43,10 @@ __device__ Sizes sum_packets(const Cj2kCudaCut &cut)
   for (uint32_t i = threadIdx.x; i < cut.num_steps; i += kThreads) {
     Cj2kPacketStep step = cut.steps[i];
     Cj2kPacketSize size = cut.sizes[step.precinct];
-    total += (uint64_t)step.before + size.header + cut.behind_header + size.body;
+    uint64_t packet = (uint64_t)size.header + cut.behind_header + size.body;
+    total += step.before + packet;
+    if (cut.plt)
+      total += cj2k_length_entry_bytes(cut.sop + packet);
     bodies += size.body;
   }
   return {sum_all<kThreads>(total) + cut.behind_all, sum_all<kThreads>(bodies)};

@@ -38,6 +38,19 @@ __device__ uint32_t block_bits(const Cj2kCudaMqCut &cut, const Packet &packet, c
   return cj2k_header_block_size(&trees, &block);
 }
 
+/* The bytes of what is taken of a packet's blocks. */
+template <uint32_t kThreads>
+__device__ uint64_t sum_bodies(const Cj2kCudaMqCut &cut, const Packet &packet)
+{
+  uint64_t bytes = 0;
+
+  for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads) {
+    Cj2kCudaMqTaken taken = cut.taken[packet.first_block + i];
+    bytes += taken.passes ? taken.length : 0;
+  }
+  return sum_all<kThreads>(bytes);
+}
+
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) count_kernel(Cj2kCudaMqCut cut, uint32_t first)
 {
@@ -54,10 +67,13 @@ __global__ void __launch_bounds__(kThreads) count_kernel(Cj2kCudaMqCut cut, uint
   for (uint32_t i = threadIdx.x; i < packet.num_blocks; i += kThreads)
     bits += block_bits(cut, packet, work, packet.first_block + i);
   bits = sum_all<kThreads>(bits) + 1; /* the packet is not empty */
+  uint64_t body = cut.plt ? sum_bodies<kThreads>(cut, packet) : 0;
   if (threadIdx.x || is_empty(packet, work))
     return;
-  unsigned long long bytes = (bits + bits / CJ2K_STUFF_SELDOM + 7) / 8 - 1;
-  atomicAdd(reinterpret_cast<unsigned long long *>(&cut.state->headers), bytes);
+  uint64_t header = (bits + bits / CJ2K_STUFF_SELDOM + 7) / 8;
+  uint32_t more = cut.plt ? cj2k_length_entry_more(header, body, cut.markers) : 0;
+  atomicAdd(reinterpret_cast<unsigned long long *>(&cut.state->headers),
+            static_cast<unsigned long long>(header - 1 + more));
 }
 
 } // namespace

@@ -41,6 +41,8 @@ typedef struct {
   /* As in Cj2kAheadJob. */
   uint64_t least, budget, margin, header_bytes, empty_bytes;
   Cj2kCudaMqTaken *taken; /* workspace, per block */
+  bool plt;               /* as in Cj2kHeaderSource, with the next one */
+  uint32_t markers;
 
   /* Output, on the device and, for the host, in pinned memory. */
   Cj2kCudaMqCutState *state, *host_state;

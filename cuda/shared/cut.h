@@ -8,6 +8,7 @@
 #ifndef CJ2K_CUDA_SHARED_CUT_H
 #define CJ2K_CUDA_SHARED_CUT_H
 
+#include "common/codestream/header_bits.h"
 #include "encode_kernels.h"
 
 #ifdef __cplusplus
@@ -47,8 +48,9 @@ typedef struct {
   /* In pinned host memory, so that a graph can be launched with others each time: */
   const Cj2kCudaCutLimits *limits;
   const double *weights;       /* per band */
-  const Cj2kPacketStep *steps; /* num_steps, as in Cj2kPacketSteps with the next two */
-  uint32_t num_steps, behind_header, behind_all;
+  const Cj2kPacketStep *steps; /* num_steps, as in Cj2kPacketSteps with what follows */
+  uint32_t num_steps, behind_header, behind_all, sop;
+  bool plt;
 
   /* Output: on the device, and in pinned memory for the host. */
   Cj2kCudaCutResult *result, *host_result;

@@ -223,11 +223,39 @@ __global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame
 
 /* --------------------------------------------------------------------------------- places --- */
 
+/* Bytes of packet i with what is between it and the one before, but for entries of PLT. */
+__device__ uint64_t packet_bytes(const Cj2kCudaPacketPlaces &job, const Cj2kPacketStep &step,
+                                 const Cj2kPacketSize &size)
+{
+  return (uint64_t)step.before + size.header + job.behind_header + size.body;
+}
+
+/* Lists the bytes of PLT entries up to each packet. Returns those of all. */
+__device__ uint32_t list_lengths(const Cj2kCudaPacketPlaces &job)
+{
+  uint32_t end = 0;
+
+  for (uint32_t first = 0; first < job.count; first += kPlaces) {
+    uint32_t i = first + threadIdx.x, bytes = 0, all;
+    if (i < job.count) {
+      Cj2kPacketSize size = job.sizes[job.steps[i].precinct];
+      bytes =
+          cj2k_length_entry_bytes((uint64_t)job.sop + size.header + job.behind_header + size.body);
+    }
+    uint32_t before = scan<kPlaces>(bytes, 0u, Add(), &all);
+    if (i < job.count)
+      job.lengths[i] = end + before + bytes;
+    end += all;
+  }
+  __syncthreads();
+  return end;
+}
+
 /* One block of threads goes through the packets in their order. */
 __global__ void __launch_bounds__(kPlaces) places_kernel(Cj2kCudaPacketPlaces job)
 {
   uint64_t end = 0;
-  uint32_t num_long = 0;
+  uint32_t num_long = 0, lengths = job.lengths ? list_lengths(job) : 0;
 
   for (uint32_t first = 0; first < job.count; first += kPlaces) {
     uint32_t i = first + threadIdx.x, without_room;
@@ -237,18 +265,19 @@ __global__ void __launch_bounds__(kPlaces) places_kernel(Cj2kCudaPacketPlaces jo
     if (i < job.count) {
       step = job.steps[i];
       size = job.sizes[step.precinct];
-      bytes = (uint64_t)step.before + size.header + job.behind_header + size.body;
+      bytes = packet_bytes(job, step, size);
     }
     uint64_t at = end + scan<kPlaces>(bytes, (uint64_t)0, Add(), &all) + step.before;
     (void)scan<kPlaces>((uint32_t)(size.header == CJ2K_CUDA_HEADER_LONG), 0u, Add(), &without_room);
     if (i < job.count) {
+      at += job.lengths ? job.lengths[step.part_end - 1] : 0;
       job.places[step.precinct] = {at, at + size.header + job.behind_header};
       job.host_sizes[step.precinct] = size;
     }
     end += all;
     num_long += without_room;
   }
-  end += job.behind_all;
+  end += job.behind_all + lengths;
   bool unknown = job.cut && job.cut->state == CJ2K_CUDA_CUT_NONE;
   if (num_long || end > job.room || unknown)
     end = CJ2K_CUDA_NO_ROOM;

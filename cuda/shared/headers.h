@@ -84,11 +84,13 @@ typedef struct {
 typedef struct {
   const Cj2kPacketStep *steps; /* in pinned host memory, in the order of the codestream */
   uint32_t count;
-  uint32_t behind_header, behind_all; /* bytes, as in Cj2kPacketSteps */
-  uint64_t room;                      /* bytes that the codestream may have */
-  const Cj2kPacketSize *sizes;        /* per precinct, on the device */
-  Cj2kCudaPacketPlace *places;        /* output, per precinct, on the device */
-  uint64_t *end; /* output, on the device: of the codestream, or CJ2K_CUDA_NO_ROOM */
+  uint32_t behind_header, behind_all, sop; /* as in Cj2kPacketSteps, in bytes */
+  uint32_t *lengths; /* workspace on the device, per packet: bytes of PLT entries up to this one;
+                        NULL: there is no PLT */
+  uint64_t room;     /* bytes that the codestream may have */
+  const Cj2kPacketSize *sizes; /* per precinct, on the device */
+  Cj2kCudaPacketPlace *places; /* output, per precinct, on the device */
+  uint64_t *end;               /* output, on the device: of the codestream, or CJ2K_CUDA_NO_ROOM */
   const Cj2kCudaEncodeCounts *counts; /* of the blocks, on the device */
   const Cj2kCudaCutResult *cut;       /* CJ2K_CUDA_CUT_NONE: there is no room; NULL: not cut */
   /* Output in pinned memory: the same for the host. */

@@ -177,6 +177,8 @@ static void frame_init(Frame *frame, Random *rand, uint32_t round)
                                   .pass_lengths = ends_of_frame(frame),
                                   .nodes = get(frame->tables.num_nodes, sizeof(Cj2kHeaderNode))},
                       .num_bands = plan->num_bands,
+                      .plt = round % 3 == 1,
+                      .markers = 4 * random_below(rand, 3),
                       .taken = get(n, sizeof(Cj2kCudaMqTaken)),
                       .state = get(1, sizeof(Cj2kCudaMqCutState)),
                       .host_state = get(1, sizeof(Cj2kCudaMqCutState)),
@@ -218,7 +220,9 @@ static uint64_t count_headers(void *ctx, const Cj2kSelection *selection)
                                    .blocks = frame->blocks,
                                    .passes = selection->options,
                                    .lengths = selection->lengths,
-                                   .ends = ends_of_frame(frame)};
+                                   .ends = ends_of_frame(frame),
+                                   .plt = frame->cut.plt,
+                                   .markers = frame->cut.markers};
 
   return frame->cut.empty_bytes + cj2k_headers_count(&source, context->expected->nodes);
 }

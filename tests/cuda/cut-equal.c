@@ -6,6 +6,7 @@
  */
 #include "cuda/shared/cut.h"
 
+#include "common/codestream/header_bits.h"
 #include "common/rate/coding_ht.h"
 #include "common/rate/fit.h"
 #include "tests/cuda/shared-memory.h"
@@ -127,6 +128,8 @@ static void frame_init(Frame *frame, GRand *rand)
                              .num_steps = frame->num_precincts,
                              .behind_header = 2,
                              .behind_all = 2,
+                             .sop = 6,
+                             .plt = g_rand_boolean(rand),
                              .result = get(1, sizeof *frame->cut.result),
                              .host_result = get(1, sizeof *frame->cut.host_result),
                              .list = get(CJ2K_CUDA_CUT_BLOCKS, sizeof *frame->cut.list),
@@ -136,7 +139,9 @@ static void frame_init(Frame *frame, GRand *rand)
   frame->total = 150 + frame->cut.behind_all;
   for (uint32_t p = 0; p < frame->num_precincts; p++) {
     frame->bodies += frame->sizes[p].body;
-    frame->total += frame->sizes[p].header + frame->cut.behind_header + frame->sizes[p].body;
+    uint64_t packet = frame->sizes[p].header + frame->cut.behind_header + frame->sizes[p].body;
+    frame->total += packet;
+    frame->total += frame->cut.plt ? cj2k_length_entry_bytes(frame->cut.sop + packet) : 0;
   }
 }
 

@@ -32,6 +32,12 @@ static const Case cases[] = {
     {"HT in tiles", "block-coder=ht quant-step=0.02 tile-width=100 tile-height=90", 333, 217, 3},
     {"HT, small precincts", SMALL "block-coder=ht quant-step=0.01 sop=true eph=true", 333, 217, 3},
     {"HT, TLM and PLT", SMALL "block-coder=ht quant-step=0.01 tlm=true plt=true", 301, 99, 1},
+    {"HT to a budget, large, with PLT", "block-coder=ht max-frame-bytes=900000 plt=true", 2048,
+     1080, 3},
+    {"HT, tile-parts with PLT",
+     SMALL "block-coder=ht quant-step=0.01 tile-parts=resolution "
+           "plt=true sop=true eph=true",
+     97, 201, 3},
     {"HT, tile-parts", "block-coder=ht quant-step=0.01 tile-parts=resolution tlm=true", 97, 201, 3},
     {"HT in a file", "block-coder=ht quant-step=0.01", 333, 217, 3, CJ2K_FILE_JPH},
     {"HT, one sample", "block-coder=ht rate-control=lossless", 1, 1, 1},
@@ -40,6 +46,13 @@ static const Case cases[] = {
     {"MQ, lossless", "block-coder=mq rate-control=lossless", 333, 217, 3},
     {"MQ to a budget", "block-coder=mq max-frame-bytes=60000", 333, 217, 3},
     {"MQ to a budget, large", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3},
+    {"MQ to a budget, large, with PLT", "block-coder=mq max-frame-bytes=900000 plt=true", 2048,
+     1080, 3},
+    {"MQ to a budget, large, with PLT of many packets",
+     "block-coder=mq max-frame-bytes=900000 plt=true precincts=128x128 eph=true", 2048, 1080, 3},
+    {"MQ to a budget, large, with PLT, in tiles",
+     "block-coder=mq max-frame-bytes=900000 plt=true tile-width=256 tile-height=256", 2048, 1080,
+     3},
     /* Each component has a QCC, which takes more than the first selection leaves free. */
     {"MQ to a budget, large, with QCC", "block-coder=mq mct=off max-frame-bytes=345600", 1280, 720,
      3},
@@ -52,6 +65,8 @@ static const Case cases[] = {
     {"MQ, raw passes", SMALL "block-coder=mq quant-step=0.01 codeblock-style=bypass", 201, 97, 3},
     {"MQ, raw passes, lossless",
      "block-coder=mq rate-control=lossless codeblock-style=bypass num-resolutions=3", 333, 217, 3},
+    {"MQ, raw passes, lossless, with PLT",
+     "block-coder=mq rate-control=lossless codeblock-style=bypass plt=true", 333, 217, 3},
     {"MQ, raw passes to a budget", "block-coder=mq max-frame-bytes=60000 codeblock-style=bypass",
      333, 217, 3},
     {"MQ, raw passes in layers, lossless",
@@ -147,7 +162,7 @@ static bool makes_packets(const Case *c)
   bool small = strstr(c->options, "max-frame-bytes") && !strstr(c->name, "to a budget, large");
 
   return !strstr(c->options, "layers") && !strstr(c->name, "padded") &&
-         !strstr(c->options, "plt=true") && c->format == CJ2K_FILE_J2K && !small;
+         c->format == CJ2K_FILE_J2K && !small;
 }
 
 /* Headers that have no room: the host makes the packets, and the codestreams are the same. */

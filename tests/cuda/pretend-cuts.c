@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The kernels that cut a frame to its budget, of both coders, and that set what is retained. */
+#include "common/codestream/header_bits.h"
 #include "common/shared/hull.h"
 #include "cuda/mq/cut.h"
 #include "cuda/shared/cut.h"
@@ -127,7 +128,9 @@ static void cut_frame(const void *arguments)
   *cut->result = (Cj2kCudaCutResult){0};
   for (uint32_t i = 0; i < cut->num_steps; i++) {
     const Cj2kPacketSize *size = &cut->sizes[cut->steps[i].precinct];
-    total += (uint64_t)cut->steps[i].before + size->header + cut->behind_header + size->body;
+    uint64_t packet = (uint64_t)size->header + cut->behind_header + size->body;
+    total += cut->steps[i].before + packet;
+    total += cut->plt ? cj2k_length_entry_bytes(cut->sop + packet) : 0;
     bodies += size->body;
   }
   measured.fixed = bodies;
@@ -260,11 +263,16 @@ cudaError_t cj2k_cuda_mq_count(const Cj2kCudaMqCut *cut, cudaStream_t stream)
   (void)stream;
   for (uint32_t i = 0; i < cut->packets.num_packets; i++) {
     const Cj2kCudaHeaderPacket *packet = &cut->packets.packets[i];
-    uint64_t bits = 1;
+    uint64_t bits = 1, body = 0;
     bool any = false;
     for (uint32_t k = 0; k < packet->num_bands; k++)
       bits += count_band(cut, packet, &packet->bands[k], &any);
-    cut->state->headers += any ? (bits + bits / 2048 + 7) / 8 - 1 : 0;
+    for (uint32_t b = packet->first_block; b < packet->first_block + packet->num_blocks; b++)
+      body += cut->taken[b].passes ? cut->taken[b].length : 0;
+    uint64_t header = any ? (bits + bits / 2048 + 7) / 8 : 1;
+    cut->state->headers += header - 1;
+    if (cut->plt)
+      cut->state->headers += cj2k_length_entry_more(header, body, cut->markers);
   }
   return cudaSuccess;
 }

@@ -110,16 +110,24 @@ cudaError_t cj2k_cuda_headers(const Cj2kCudaHeaders *headers, cudaStream_t strea
 static void find_places(const void *arguments)
 {
   const Cj2kCudaPacketPlaces *places = arguments;
-  uint64_t at = 0;
+  uint64_t at = 0, lengths = 0;
 
+  for (uint32_t i = 0; i < places->count && places->lengths; i++) {
+    const Cj2kPacketSize *size = &places->sizes[places->steps[i].precinct];
+    lengths += cj2k_length_entry_bytes((uint64_t)places->sop + size->header +
+                                       places->behind_header + size->body);
+    places->lengths[i] = (uint32_t)lengths;
+  }
   for (uint32_t i = 0; i < places->count && at != CJ2K_CUDA_NO_ROOM; i++) {
     const Cj2kPacketStep *step = &places->steps[i];
     const Cj2kPacketSize *size = &places->sizes[step->precinct];
     uint64_t header = at + step->before, body = header + size->header + places->behind_header;
-    places->places[step->precinct] = (Cj2kCudaPacketPlace){header, body};
+    uint32_t more = places->lengths ? places->lengths[step->part_end - 1] : 0;
+    places->places[step->precinct] = (Cj2kCudaPacketPlace){header + more, body + more};
     places->host_sizes[step->precinct] = *size;
     at = size->header == CJ2K_CUDA_HEADER_LONG ? CJ2K_CUDA_NO_ROOM : body + size->body;
   }
+  at += at == CJ2K_CUDA_NO_ROOM ? 0 : lengths;
   bool known = !places->cut || places->cut->state != CJ2K_CUDA_CUT_NONE;
   bool fits = known && at != CJ2K_CUDA_NO_ROOM && at + places->behind_all <= places->room;
   *places->end = *places->host_end = fits ? at + places->behind_all : CJ2K_CUDA_NO_ROOM;

@@ -2,6 +2,7 @@
 /* The kernels that make packet headers, run by fibers.h, against the packet writer: headers, sizes,
  * and where they and the bytes of blocks go. Prints TAP. */
 #include "cuda/shared/headers.h"
+#include "common/codestream/header_bits.h"
 #include "common/codestream/write_codestream.h"
 #include "cuda/host/encode_headers.h"
 #include "cuda/shared/place.h"
@@ -75,6 +76,7 @@ static void frame_clear(Frame *frame)
   g_free(frame->headers.starts);
   g_free(frame->headers.bytes);
   g_free(frame->headers.sizes);
+  g_free(frame->job.lengths);
   g_free(frame->job.places);
   g_free(frame->job.end);
   g_free(frame->job.host_end);
@@ -129,17 +131,35 @@ static uint32_t compare_headers(const Frame *frame)
   return num_long;
 }
 
-/* Puts the packets into some order, with some bytes between. Returns the end of all. */
+/* Bytes of the entry of packet i in PLT, if there is one. */
+static uint32_t entry_bytes(const Frame *frame, uint32_t i)
+{
+  const Cj2kWrittenPacket *packet = &frame->expected[frame->steps[i].precinct];
+  uint64_t size =
+      (uint64_t)frame->job.sop + packet->header_size + frame->job.behind_header + packet->body_size;
+
+  return frame->job.lengths ? cj2k_length_entry_bytes(size) : 0;
+}
+
+/* Puts the packets into some order, with some bytes between, and divides them into tile-parts.
+ * Returns the end of all. */
 static uint64_t choose_steps(Frame *frame, Random *rand)
 {
-  uint32_t n = frame->plan->num_precincts;
+  uint32_t n = frame->plan->num_precincts, part_end = 0;
   uint64_t end = 0;
 
+  frame->job.sop = 6 * random_below(rand, 2);
+  frame->job.lengths = random_below(rand, 2) ? g_new0(uint32_t, n + 1) : NULL;
   frame->steps = g_new(Cj2kPacketStep, n + 1);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t k = random_below(rand, i + 1);
     frame->steps[i] = frame->steps[k];
     frame->steps[k] = (Cj2kPacketStep){.precinct = i, .before = random_below(rand, 20)};
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    if (i == part_end)
+      part_end += 1 + random_below(rand, n - i);
+    frame->steps[i].part_end = part_end;
   }
   frame->job.behind_header = 2 * random_below(rand, 2);
   frame->job.behind_all = random_below(rand, 30);
@@ -147,6 +167,7 @@ static uint64_t choose_steps(Frame *frame, Random *rand)
     const Cj2kWrittenPacket *packet = &frame->expected[frame->steps[i].precinct];
     end +=
         frame->steps[i].before + packet->header_size + frame->job.behind_header + packet->body_size;
+    end += entry_bytes(frame, i);
   }
   return end + frame->job.behind_all;
 }
@@ -196,12 +217,15 @@ static uint8_t *expect_packets(const Frame *frame, uint64_t size, bool fits)
 {
   uint8_t *out = g_malloc0(size + 8);
   uint64_t at = 0;
+  uint32_t listed = 0;
 
   for (uint32_t i = 0; fits && i < frame->plan->num_precincts; i++) {
     uint32_t p = frame->steps[i].precinct, first,
              count = cj2k_packet_blocks(frame->writer, p, &first);
     const Cj2kWrittenPacket *packet = &frame->expected[p];
     at += frame->steps[i].before;
+    for (; listed < frame->steps[i].part_end; listed++)
+      at += entry_bytes(frame, listed);
     memcpy(out + at, packet->header, packet->header_size);
     at += packet->header_size + frame->job.behind_header;
     if (packet->body_size)
