@@ -353,6 +353,22 @@ def bypass_decode(log):
 
 
 @block
+def bypass_plt(log):
+    rows = []
+    for key, name in PLANES:
+        row = [name]
+        for count, field in ((1, "ms_packets"), (1, "ms_p50"), (8, "fps")):
+            none, raw = (log.get(f"planes.{key}.{style}.dec.plt.{count}", field) for style in ("none", "bypass"))
+            row += [none, raw]
+            if field != "ms_packets":
+                row.append(ratio(raw, none) if field == "fps" else ratio(none, raw))
+                target(f"BYPASS with PLT, decoding, {name}, {count} in flight: times as fast", row[-1], 1)
+        rows.append(row[:1] + [number(value) for value in row[1:]])
+    return table(("with PLT", "packets alone, ms", "BYPASS", "a frame alone, ms", "BYPASS", "times",
+                  "frames/s, 8 in flight", "BYPASS", "times"), rows)
+
+
+@block
 def bypass_foreign(log):
     rows = []
     for key, name in ("4bpp", "4 bpp"), ("lossless", "lossless"):

@@ -183,11 +183,13 @@ bypass() {
   shift 2
   for style in none bypass; do
     for n in 1 8; do
-      ours planes.$name.$style.enc.$n encode --stages --in-flight $n --frames $((n == 1 ? 60 : 240)) \
-        --codeblock-width 32 --codeblock-height 32 --codeblock-style $style --write "$work/$style.j2k" "$@" \
-        "$frames/$picture.ppm"
-      ours planes.$name.$style.dec.$n decode --stages --output device --in-flight $n \
-        --frames $((n == 1 ? 60 : 240)) "$work/$style.j2k"
+      for plt in "" .plt; do # packets whose places are known are read by several threads
+        ours planes.$name.$style.enc$plt.$n encode --stages --in-flight $n --frames $((n == 1 ? 60 : 240)) \
+          --codeblock-width 32 --codeblock-height 32 --codeblock-style $style ${plt:+--plt} \
+          --write "$work/$style$plt.j2k" "$@" "$frames/$picture.ppm"
+        ours planes.$name.$style.dec$plt.$n decode --stages --output device --in-flight $n \
+          --frames $((n == 1 ? 60 : 240)) "$work/$style$plt.j2k"
+      done
     done
   done
 }
