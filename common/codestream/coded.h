@@ -91,7 +91,9 @@ Cj2kPacketReader *cj2k_packet_reader_new(void);
 void cj2k_packet_reader_free(Cj2kPacketReader *reader);
 /* Lets other threads read packets of a tile, too, where it is known before the packets in front of
  * them have been read where they begin (packets_runs.c). NULL: none. The result is the same.
- * least_blocks: code-blocks of a tile for which they are asked; 0: as many as it pays for. */
+ * least_blocks: code-blocks of a tile for which they are asked; 0: CJ2K_DIVIDED_BLOCKS, and for HT
+ * more if threads are not awake. */
+#define CJ2K_DIVIDED_BLOCKS 8192u
 void cj2k_packet_reader_use(Cj2kPacketReader *reader, Cj2kThreads *threads, uint32_t least_blocks);
 /* Would threads that are awake have been used in the last frame? */
 bool cj2k_packet_reader_can_divide(const Cj2kPacketReader *reader);

@@ -14,13 +14,12 @@
 
 #define MOST_RUNS 8u
 #define SHARE     4u /* runs have at most a quarter of the code-blocks, if packets allow it */
-/* Tiles with fewer code-blocks are read before another thread has woken. An HT block takes a third
- * of the time of an MQ block. */
-#define LEAST_BLOCKS    8192u /* MQ, or if threads are awake */
+/* Tiles with fewer HT code-blocks, which take a third of the time of MQ blocks, are read before
+ * another thread has woken. */
 #define LEAST_HT_BLOCKS 65536u
 #define MOST_BLOCKS     (1u << 20) /* a deadline stops only the thread that has it */
 #define MOST_PACKETS    65536u
-#define PAUSE           16u /* tiles that are read by one thread after something was wrong */
+#define PAUSE           16u /* tiles that are read by one thread after one that could not be divided */
 
 /* A packet of the tile, in the order of the codestream. */
 typedef struct {
@@ -41,7 +40,7 @@ typedef struct {
 
 struct Cj2kPacketRuns {
   Cj2kThreads *threads;
-  uint32_t least_blocks; /* 0: as many as it pays for */
+  uint32_t least_blocks; /* as in cj2k_packet_reader_use */
   uint32_t pause;        /* tiles that are still read by one thread */
   bool has_lengths;      /* the frame has PLT */
   bool known;            /* it seemed to be known of a tile of it where runs begin */
@@ -171,10 +170,9 @@ static bool find_by_parts(Cj2kPacketRuns *runs, const Cj2kPacketWalk *walk)
 
   for (; part != UINT32_MAX; part = next_part(walk, part))
     count++;
-  if (count < 2)
-    return false;
-  if (count_begins(runs, begins) != count &&
-      count_begins(runs, begins = begins_resolution) != count)
+  if (count_begins(runs, begins) != count)
+    begins = begins_resolution;
+  if (count < 2 || count_begins(runs, begins) != count)
     return false;
   part = first;
   for (uint32_t i = 0; i < runs->num_packets; i++) {
@@ -328,7 +326,7 @@ static bool read_all(Cj2kPacketRuns *runs, Cj2kPacketWalk *walk, Cj2kFrameStore 
 static bool can_read(const Cj2kPacketRuns *runs, const Cj2kPacketWalk *walk)
 {
   const Cj2kTileReader *reader = walk->reader;
-  uint32_t least = runs->least_blocks ? runs->least_blocks : LEAST_BLOCKS;
+  uint32_t least = runs->least_blocks ? runs->least_blocks : CJ2K_DIVIDED_BLOCKS;
 
   if (reader->num_blocks < least || reader->num_blocks > MOST_BLOCKS)
     return false;
@@ -349,10 +347,19 @@ static bool pays(const Cj2kPacketRuns *runs, const Cj2kTileReader *reader)
          cj2k_threads_are_awake(runs->threads);
 }
 
+/* Lists the packets, and divides them into runs. false: it is not known where any begin. */
+static bool make_runs(Cj2kPacketRuns *runs, const Cj2kPacketWalk *walk, Cj2kFrameStore *store)
+{
+  if (!list_packets(runs, walk->reader))
+    return false;
+  if (!find_by_lengths(runs, walk) && !find_by_parts(runs, walk))
+    return false;
+  divide(runs, walk->reader->num_blocks, walk, store);
+  return runs->num_runs > 1;
+}
+
 bool cj2k_walk_read_runs(Cj2kPacketRuns *runs, Cj2kPacketWalk *walk, Cj2kFrameStore *store)
 {
-  Cj2kTileReader *reader = walk->reader;
-
   if (!can_read(runs, walk))
     return false;
   if (runs->pause) {
@@ -360,14 +367,9 @@ bool cj2k_walk_read_runs(Cj2kPacketRuns *runs, Cj2kPacketWalk *walk, Cj2kFrameSt
     return false;
   }
   runs->known = true;
-  if (!pays(runs, reader) || !list_packets(runs, reader))
+  if (!pays(runs, walk->reader))
     return false;
-  if (!find_by_lengths(runs, walk) && !find_by_parts(runs, walk))
-    return false;
-  divide(runs, reader->num_blocks, walk, store);
-  if (runs->num_runs < 2)
-    return false;
-  if (read_all(runs, walk, store))
+  if (make_runs(runs, walk, store) && read_all(runs, walk, store))
     return true;
   runs->pause = PAUSE;
   return false;

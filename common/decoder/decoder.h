@@ -165,7 +165,8 @@ struct Cj2kDecoder {
   Cj2kSlots slots; /* of the back end */
   Cj2kOwnPicture *free_pictures;
   Cj2kStats stats;
-  bool next_is_damaged; /* of the thread that submits */
+  bool next_is_damaged;  /* of the thread that submits */
+  bool prefetch_is_slow; /* with one frame in flight: the back end's of the last frame was */
   Cj2kDecoderParts parts;
   Cj2kConceal conceal; /* used by one frame after the other, in order */
 };

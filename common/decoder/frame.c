@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define HELPERS     3u
-#define MANY_BLOCKS 8192u /* it takes a few tenths of a millisecond to read and list them */
+#define HELPERS       3u
+#define SLOW_PREFETCH 200 /* microseconds; without a copy by the processor it takes some tens */
 
 static double ms_since(gint64 begin)
 {
@@ -71,7 +71,7 @@ static bool has_helpers(const Cj2kDecoderFrame *frame)
   const Cj2kDecoder *decoder = frame->decoder;
   return decoder->params.low_latency && decoder->ring.size == 1 &&
          decoder->backend.kind == CJ2K_BACKEND_CUDA &&
-         frame->headers.plan->num_blocks >= MANY_BLOCKS;
+         frame->headers.plan->num_blocks >= CJ2K_DIVIDED_BLOCKS;
 }
 
 /* Wakes those who sleep, and keeps the others awake. */
@@ -81,7 +81,27 @@ static void wake_helpers(const Cj2kDecoderFrame *frame)
     cj2k_threads_wake(frame->decoder->threads, HELPERS);
 }
 
-/* Reads the packets while the back end copies the codestream into the frame's slot. */
+/* Has the back end copy the codestream into the frame's slot. If the packets of the last frame were
+ * divided, those of this one likely will be; then helpers are woken before that, unless it takes
+ * long, because the codestream is in pageable memory. */
+static void prefetch(Cj2kDecoderFrame *frame, const uint8_t *codestream)
+{
+  Cj2kDecoder *decoder = frame->decoder;
+  const Cj2kDecodeBackend *backend = decoder->backend.functions;
+  bool divides = cj2k_packet_reader_can_divide(frame->coding.packets);
+  if (divides && !decoder->prefetch_is_slow)
+    wake_helpers(frame);
+  gint64 begin = g_get_monotonic_time();
+  if (backend->prefetch)
+    backend->prefetch(decoder->backend.data, frame->coding.slot, codestream,
+                      frame->headers.codestream.size);
+  if (!divides || !has_helpers(frame))
+    return;
+  decoder->prefetch_is_slow = g_get_monotonic_time() - begin > SLOW_PREFETCH;
+  wake_helpers(frame);
+}
+
+/* Reads the packets while the back end copies the codestream. */
 static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
 {
   Cj2kDecoder *decoder = frame->decoder;
@@ -92,14 +112,9 @@ static Cj2kStatus read_packets(Cj2kDecoderFrame *frame)
     frame->coding.packets = cj2k_packet_reader_new();
     cj2k_packet_reader_use(frame->coding.packets, decoder->threads, 0);
   }
-  if (cj2k_packet_reader_can_divide(
-          frame->coding.packets)) /* the last frame's; likely this one's */
-    wake_helpers(frame);
   if (backend->prepare)
     backend->prepare(decoder->backend.data, frame->coding.slot, target_of(frame));
-  if (backend->prefetch)
-    backend->prefetch(decoder->backend.data, frame->coding.slot, codestream,
-                      frame->headers.codestream.size);
+  prefetch(frame, codestream);
   cj2k_deadline_begin(decoder->params.max_time);
   cj2k_deadline_limit_items(cj2k_decoder_most_visits(decoder, frame->headers.codestream.size));
   Cj2kStatus status = cj2k_packets_read(

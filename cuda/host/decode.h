@@ -294,11 +294,11 @@ Cj2kStatus cj2k_cuda_decode_reserve_mq(Cj2kDecodeSlot *slot, Cj2kCudaDecodeBlock
 void cj2k_cuda_decode_prefetch(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size);
 void cj2k_cuda_decode_abandon(Cj2kDecodeSlot *slot);
 /* Begins the upload of a part of a frame, or of all of it (part: NULL): fills in what all groups of
- * blocks use, and enqueues what prefetch did not. */
+ * blocks use, but for the segments, and enqueues what prefetch did not. */
 Cj2kStatus cj2k_cuda_decode_begin_upload(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                          const Cj2kCudaDecodePart *part, Cj2kError *error);
 /* decode_lists.c: fills in the records and lists of group g, the next one, and describes its
- * blocks. */
+ * blocks. Group 0 brings the segments of all groups, so that it is filled before any is sent. */
 void cj2k_cuda_decode_fill_group(Cj2kDecodeSlot *slot, const Cj2kCodedFrame *coded,
                                  const Cj2kCudaDecodePart *part, uint32_t g,
                                  Cj2kCudaDecodeBlocks *frame);

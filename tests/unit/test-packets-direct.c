@@ -296,6 +296,52 @@ static void test_many(void)
   g_rand_free(rand);
 }
 
+/* What a reader says of the last frame, whether or not it was worth it: helpers are woken for the
+ * next frame if it has PLT or several tile-parts, but for some frames after one that could not be
+ * divided. */
+static void test_says(void)
+{
+  static const char options[] = "block-coder=mq codeblock-width=4 codeblock-height=4 ";
+  static const struct {
+    const char *more;
+    int expected[3]; /* of the first frame, of the next ones, and after 17 */
+  } cases[] = {
+      {"", {0, 0, 0}},
+      {"plt=true", {1, 1, 1}},
+      {"plt=true sop=true", {0, 0, 0}},
+      {"plt=true codeblock-style=termall", {1, 0, 1}},
+      {"progression-order=cprl tile-parts=component", {1, 1, 1}},
+      {"progression-order=pcrl precincts=64x64 tile-parts=component", {1, 1, 1}},
+      {"block-coder=ht plt=true", {1, 1, 1}},
+  };
+  Readers readers = readers_open();
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gchar *all = g_strconcat(options, cases[i].more, NULL);
+    GBytes *bytes = encode(all, 0);
+    gsize size;
+    const uint8_t *data = g_bytes_get_data(bytes, &size);
+    cj2k_packet_reader_use(readers.readers[2], readers.threads, 0);
+    for (uint32_t frame = 0; frame < 18; frame++) {
+      Stream stream = stream_open(data, size, 0);
+      Cj2kCodedFrame *coded;
+      Cj2kError error = {0};
+      g_assert_nonnull(stream.plan);
+      g_assert_cmpint(cj2k_packets_read(readers.readers[2], stream.plan, &stream.parts, data, size,
+                                        0, true, 0, &coded, &error),
+                      ==, CJ2K_OK);
+      g_assert_cmpint(cj2k_packet_reader_can_divide(readers.readers[2]), ==,
+                      cases[i].expected[frame == 0   ? 0
+                                        : frame < 17 ? 1
+                                                     : 2]);
+      stream_close(&stream);
+    }
+    g_bytes_unref(bytes);
+    g_free(all);
+  }
+  readers_close(&readers);
+}
+
 /* PLT with lengths that are not those of the packets: nobody believes it. */
 static void test_wrong_lengths(void)
 {
@@ -412,6 +458,7 @@ int main(int argc, char **argv)
   g_test_add_func("/packets-direct/whole", test_whole);
   g_test_add_func("/packets-direct/damaged", test_damaged);
   g_test_add_func("/packets-direct/many", test_many);
+  g_test_add_func("/packets-direct/says", test_says);
   g_test_add_func("/packets-direct/wrong-lengths", test_wrong_lengths);
   g_test_add_func("/packets-direct/guess", test_guess);
   return g_test_run();
