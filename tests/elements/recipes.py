@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 
-from cj2ktest import Folder, Tap, skip_all
+from cj2ktest import Folder, Tap, skip_all, wait_for_port
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/pipelines.md")
 SECONDS = 90
@@ -103,7 +103,7 @@ def together(tap, name, sender, receiver, work):
     sender.insert(sender.index("videotestsrc") + 1, f"num-buffers={FRAMES}")
     receiver[-1:] = ["multifilesink", "location=shown-%05d.raw"]
     show = start(receiver, work, f"{work}/receiver")
-    time.sleep(1)
+    wait_for_port(port)
     send = start(sender, work, f"{work}/sender")
     status = finish(send, SECONDS)
     deadline = time.monotonic() + SECONDS / 3

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from cj2ktest import Folder, Tap, skip_all
+from cj2ktest import Folder, Tap, skip_all, wait_for_port
 
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/rtp-sdp.py")
 RAW = "video/x-raw,format=I422_10LE,width=160,height=96,framerate=30000/1001,colorimetry=bt709"
@@ -40,7 +40,7 @@ def receive(text, port, work):
         file.write(text)
     show = subprocess.Popen(("gst-launch-1.0 -e -q filesrc location=stream.sdp ! sdpdemux latency=100 ! rtpj2kscldepay ! "
                              "cudaj2kdec backend=cpu ! multifilesink location=shown-%05d.raw").split(), cwd=work)
-    time.sleep(1)
+    wait_for_port(port)
     send = (f"gst-launch-1.0 -q videotestsrc is-live=true num-buffers=60 ! {RAW} ! {ENCODE} ! {PAY} ! "
             f"udpsink host=127.0.0.1 port={port}")
     subprocess.run(send.split(), timeout=60, check=False)

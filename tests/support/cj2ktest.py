@@ -21,6 +21,22 @@ ENCODE = os.environ.get("CJ2K_ENCODE", "cj2k-encode")
 MEMORY_FACTOR = 3 if os.environ.get("CJ2K_SANITIZED") == "1" else 1
 
 
+def wait_for_port(port, seconds=20):
+    """Waits until a program of this machine receives at a UDP or TCP port, at most so long. False: none does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for table in "udp", "udp6", "tcp", "tcp6":
+            try:
+                with open(f"/proc/net/{table}", encoding="ascii") as file:
+                    places = [line.split()[1] for line in file.readlines()[1:]]
+            except OSError:  # a kernel without IPv6
+                continue
+            if any(int(place.rsplit(":", 1)[1], 16) == port for place in places):
+                return True
+        time.sleep(0.05)
+    return False
+
+
 def shared_folder(part):
     """The folder `part` of the shared test data, or None if this machine has none."""
     root = os.environ.get("CJ2K_SHARED") or os.environ.get("CJ2K_SHARED_DEFAULT", "")
