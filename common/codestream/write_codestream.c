@@ -1,75 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "write_codestream.h"
+#include "write_internal.h"
 
 #include "common/runtime/error.h"
 #include "header_bits.h"
-#include "plan_rows.h"
 #include "progression.h"
 #include "write_markers.h"
 
 #include <string.h>
 
-#define SOD_SIZE    2
 #define EPH_SIZE    2
-#define EOC_SIZE    2
 #define MIN_PAD     7     /* bytes of the shortest COM that is not empty */
 #define PLT_ROOM    65000 /* bytes of packet lengths in one PLT marker segment */
 #define PLT_BEGIN   5     /* bytes of a PLT marker segment before them */
 #define PLT_PACKETS 12000 /* whose lengths one surely takes */
 #define TLM_ROOM    10000 /* tile-parts in one TLM marker segment */
 #define COPY_BLOCKS 64    /* about the number of code-blocks that one task copies */
-
-typedef struct {
-  uint32_t tile;
-  uint32_t index, count; /* TPsot, TNsot */
-  uint64_t first_packet, num_packets;
-  /* of the current layout: */
-  uint32_t pad;         /* bytes of a comment that keeps 0xFFD9 out of Psot and TLM */
-  uint64_t size;        /* Psot */
-  size_t plt, plt_size; /* in writer->plt_bytes */
-  uint64_t offset;      /* in the codestream */
-} TilePart;
-
-/* What one task writes: whole packets, or a part of the blocks of one. */
-typedef struct {
-  uint64_t first_packet;
-  uint32_t num_packets;
-  uint32_t first_block, num_blocks; /* 0 blocks: all of all packets */
-} Piece;
-
-/* Of a running write. */
-typedef struct {
-  const Cj2kPacketSource *source;
-  uint8_t *out;
-  bool headers; /* of packets, too */
-} Writing;
-
-struct Cj2kCodestreamWriter {
-  Cj2kPlan *plan;
-  char *comment;
-  bool tlm, plt;
-  uint16_t num_layers; /* the most of any tile */
-  Cj2kPacketWriter *packet_writer;
-  uint64_t num_packets;
-  Cj2kPacketId *order;
-  uint32_t num_tile_parts;
-  TilePart *tile_parts;
-  uint32_t num_pieces;
-  Piece *pieces;
-  /* of the current layout: */
-  const Cj2kWrittenPacket *packets;
-  Cj2kWrittenPacket *sized; /* those of layout_sizes(), without headers; NULL: never used */
-  Cj2kPacketStep *steps;    /* of list_steps(); NULL: never listed */
-  uint64_t *offsets;        /* of each packet in the codestream */
-  Cj2kByteBuffer main_header, plt_bytes;
-  uint64_t *components;
-  uint32_t num_resolutions;
-  uint64_t total;
-  Writing writing;
-  GArray *runs;      /* Cj2kByteRun: of the current layout; NULL: never listed */
-  GArray *slices;    /* uint64_t: first packet of each slice; NULL: not listed yet */
-  GArray *precincts; /* uint32_t: of the slice at hand */
-};
 
 /* --- order of packets and tile-parts --- */
 
@@ -88,14 +33,14 @@ static Cj2kStatus order_tile(Cj2kCodestreamWriter *writer, Cj2kPacketIterator *i
   guint first_part = parts->len;
   uint32_t volume = 0;
   Cj2kPacketId last = {0}, id;
-  TilePart part = {.tile = tile, .first_packet = order->len};
+  Cj2kWriterPart part = {.tile = tile, .first_packet = order->len};
 
   cj2k_packet_iterator_start(iterator, writer->plan, tile);
   while (cj2k_packet_iterator_next(iterator, &id)) {
     bool divides = starts_tile_part(&last, &id, divide) || (divide && iterator->volume != volume);
     if (part.num_packets && divides) {
       g_array_append_val(parts, part);
-      part = (TilePart){.tile = tile, .index = part.index + 1, .first_packet = order->len};
+      part = (Cj2kWriterPart){.tile = tile, .index = part.index + 1, .first_packet = order->len};
     }
     volume = iterator->volume;
     last = id;
@@ -109,14 +54,14 @@ static Cj2kStatus order_tile(Cj2kCodestreamWriter *writer, Cj2kPacketIterator *i
         "tile-parts: this progression would divide a tile into %u tile-parts, 255 are allowed",
         part.index + 1);
   for (guint i = first_part; i < parts->len; i++)
-    g_array_index(parts, TilePart, i).count = part.index + 1;
+    g_array_index(parts, Cj2kWriterPart, i).count = part.index + 1;
   return CJ2K_OK;
 }
 
 static Cj2kStatus order_packets(Cj2kCodestreamWriter *writer, uint8_t divide, Cj2kError *error)
 {
   GArray *order = g_array_new(FALSE, FALSE, sizeof(Cj2kPacketId));
-  GArray *parts = g_array_new(FALSE, FALSE, sizeof(TilePart));
+  GArray *parts = g_array_new(FALSE, FALSE, sizeof(Cj2kWriterPart));
   Cj2kPacketIterator iterator = {0};
   Cj2kStatus status = CJ2K_OK;
 
@@ -126,15 +71,15 @@ static Cj2kStatus order_packets(Cj2kCodestreamWriter *writer, uint8_t divide, Cj
   writer->num_packets = order->len;
   writer->num_tile_parts = parts->len;
   writer->order = (Cj2kPacketId *)(void *)g_array_free(order, FALSE);
-  writer->tile_parts = (TilePart *)(void *)g_array_free(parts, FALSE);
+  writer->tile_parts = (Cj2kWriterPart *)(void *)g_array_free(parts, FALSE);
   return status;
 }
 
 /* Cuts packets into pieces of about COPY_BLOCKS blocks. */
 static void list_pieces(Cj2kCodestreamWriter *writer)
 {
-  GArray *pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
-  Piece run = {0};
+  GArray *pieces = g_array_new(FALSE, FALSE, sizeof(Cj2kWriterPiece));
+  Cj2kWriterPiece run = {0};
   uint32_t weight = 0;
 
   for (uint64_t i = 0; i < writer->num_packets; i++) {
@@ -143,15 +88,15 @@ static void list_pieces(Cj2kCodestreamWriter *writer)
     bool large = n > 2 * COPY_BLOCKS;
     if (run.num_packets && (large || weight >= COPY_BLOCKS)) {
       g_array_append_val(pieces, run);
-      run = (Piece){.first_packet = i};
+      run = (Cj2kWriterPiece){.first_packet = i};
       weight = 0;
     }
     for (uint32_t done = 0; large && done < n; done += COPY_BLOCKS) {
-      Piece part = {i, 1, first + done, MIN(COPY_BLOCKS, n - done)};
+      Cj2kWriterPiece part = {i, 1, first + done, MIN(COPY_BLOCKS, n - done)};
       g_array_append_val(pieces, part);
     }
     if (large) {
-      run = (Piece){.first_packet = i + 1};
+      run = (Cj2kWriterPiece){.first_packet = i + 1};
     } else {
       run.num_packets++;
       weight += n + 8;
@@ -160,7 +105,7 @@ static void list_pieces(Cj2kCodestreamWriter *writer)
   if (run.num_packets)
     g_array_append_val(pieces, run);
   writer->num_pieces = pieces->len;
-  writer->pieces = (Piece *)(void *)g_array_free(pieces, FALSE);
+  writer->pieces = (Cj2kWriterPiece *)(void *)g_array_free(pieces, FALSE);
 }
 
 Cj2kStatus cj2k_codestream_writer_new(Cj2kPlan *plan, const Cj2kWriteOptions *options,
@@ -213,22 +158,10 @@ void cj2k_codestream_writer_free(Cj2kCodestreamWriter *writer)
 
 /* --- layout --- */
 
-static inline const Cj2kWrittenPacket *packet_at(const Cj2kCodestreamWriter *writer, uint64_t i)
-{
-  const Cj2kPacketId *id = &writer->order[i];
-  return &writer->packets[(size_t)id->precinct_index * writer->num_layers + id->layer];
-}
-
 uint32_t cj2k_codestream_packet_markers(const Cj2kCodestreamWriter *writer)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
   return (coding->sop ? CJ2K_SOP_BYTES : 0) + (coding->eph ? EPH_SIZE : 0);
-}
-
-static inline uint64_t packet_size(const Cj2kCodestreamWriter *writer, uint64_t i)
-{
-  const Cj2kWrittenPacket *packet = packet_at(writer, i);
-  return cj2k_codestream_packet_markers(writer) + packet->header_size + packet->body_size;
 }
 
 /* A packet length in PLT (A.7.3): 7 bits a byte, most significant first, bit 7 says that more
@@ -243,7 +176,7 @@ static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
 
 /* Writes the PLT marker segments of one tile-part. They are left out if they would contain 0xFFD9:
  * they are optional, and the lengths of packets cannot be changed. */
-static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
+static void write_plt(Cj2kCodestreamWriter *writer, Cj2kWriterPart *part)
 {
   Cj2kByteBuffer *out = &writer->plt_bytes;
   uint32_t index = 0;
@@ -256,7 +189,7 @@ static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
     cj2k_put8(out, index & 0xff);
     for (; i < part->first_packet + part->num_packets && out->size - begin < PLT_ROOM; i++) {
       uint8_t bytes[10];
-      cj2k_put_bytes(out, bytes, encode_length(packet_size(writer, i), bytes));
+      cj2k_put_bytes(out, bytes, encode_length(cj2k_writer_packet_size(writer, i), bytes));
     }
     cj2k_store16(out->data + begin + 2, (uint32_t)(out->size - begin - 2));
   }
@@ -267,7 +200,7 @@ static void write_plt(Cj2kCodestreamWriter *writer, TilePart *part)
 }
 
 /* A.4.2 */
-static void store_sot(const TilePart *part, uint8_t sot[CJ2K_SOT_BYTES])
+static void store_sot(const Cj2kWriterPart *part, uint8_t sot[CJ2K_SOT_BYTES])
 {
   uint8_t *at = cj2k_store16(sot, CJ2K_SOT);
   at = cj2k_store16(at, CJ2K_SOT_BYTES - 2);
@@ -278,14 +211,14 @@ static void store_sot(const TilePart *part, uint8_t sot[CJ2K_SOT_BYTES])
 }
 
 /* Lengthens the tile-part by a comment in its header, or the comment by one byte if it has one. */
-static void lengthen(TilePart *part)
+static void lengthen(Cj2kWriterPart *part)
 {
   uint32_t more = part->pad ? 1 : MIN_PAD;
   part->pad += more;
   part->size += more;
 }
 
-static void avoid_eoc_in_sot(TilePart *part)
+static void avoid_eoc_in_sot(Cj2kWriterPart *part)
 {
   uint8_t sot[CJ2K_SOT_BYTES];
   store_sot(part, sot);
@@ -297,14 +230,15 @@ static void avoid_eoc_in_sot(TilePart *part)
   }
 }
 
-static Cj2kStatus layout_tile_part(Cj2kCodestreamWriter *writer, TilePart *part, Cj2kError *error)
+static Cj2kStatus layout_tile_part(Cj2kCodestreamWriter *writer, Cj2kWriterPart *part,
+                                   Cj2kError *error)
 {
   part->pad = 0;
   part->plt_size = 0;
-  part->size = CJ2K_SOT_BYTES + SOD_SIZE;
+  part->size = CJ2K_SOT_BYTES + CJ2K_SOD_BYTES;
   for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++) {
     const Cj2kPacketId *id = &writer->order[i];
-    uint64_t size = packet_size(writer, i);
+    uint64_t size = cj2k_writer_packet_size(writer, i);
     writer->components[(size_t)id->component * writer->num_resolutions + id->resolution] += size;
     part->size += size;
   }
@@ -333,7 +267,7 @@ static void write_tlm(Cj2kCodestreamWriter *writer)
     cj2k_put8(out, index & 0xff);
     cj2k_put8(out, wide ? 0x60 : 0x50);
     for (uint32_t end = i + n; i < end; i++) {
-      const TilePart *part = &writer->tile_parts[i];
+      const Cj2kWriterPart *part = &writer->tile_parts[i];
       if (wide)
         cj2k_put16(out, part->tile);
       else
@@ -350,7 +284,7 @@ static void avoid_eoc_in_tlm(Cj2kCodestreamWriter *writer)
   bool wide = writer->plan->num_tiles > 255;
 
   for (uint32_t i = 0; i < writer->num_tile_parts; i++) {
-    TilePart *part = &writer->tile_parts[i];
+    Cj2kWriterPart *part = &writer->tile_parts[i];
     bool last = i + 1 == writer->num_tile_parts || (i + 1) % TLM_ROOM == 0;
     uint32_t next = last ? 0 : writer->tile_parts[i + 1].tile;
     for (;;) {
@@ -366,9 +300,9 @@ static void avoid_eoc_in_tlm(Cj2kCodestreamWriter *writer)
 }
 
 /* Bytes before the first packet, from the start of the tile-part. */
-static uint64_t tile_part_header_size(const TilePart *part)
+static uint64_t tile_part_header_size(const Cj2kWriterPart *part)
 {
-  return CJ2K_SOT_BYTES + part->plt_size + part->pad + SOD_SIZE;
+  return CJ2K_SOT_BYTES + part->plt_size + part->pad + CJ2K_SOD_BYTES;
 }
 
 static void place(Cj2kCodestreamWriter *writer)
@@ -376,12 +310,12 @@ static void place(Cj2kCodestreamWriter *writer)
   uint64_t offset = writer->main_header.size;
 
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
-    TilePart *part = &writer->tile_parts[t];
+    Cj2kWriterPart *part = &writer->tile_parts[t];
     uint64_t at = offset + tile_part_header_size(part);
     part->offset = offset;
     for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++) {
       writer->offsets[i] = at;
-      at += packet_size(writer, i);
+      at += cj2k_writer_packet_size(writer, i);
     }
     if (part->num_packets) {
       const Cj2kPacketId *id = &writer->order[part->first_packet];
@@ -390,7 +324,7 @@ static void place(Cj2kCodestreamWriter *writer)
     }
     offset += part->size;
   }
-  writer->total = offset + EOC_SIZE;
+  writer->total = offset + CJ2K_EOC_BYTES;
 }
 
 /* Writes the main header without TLM. */
@@ -466,8 +400,8 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
     write_tlm(writer);
   uint32_t before = (uint32_t)writer->main_header.size;
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
-    const TilePart *part = &writer->tile_parts[t];
-    before += CJ2K_SOT_BYTES + SOD_SIZE + (writer->plt && part->num_packets ? PLT_BEGIN : 0);
+    const Cj2kWriterPart *part = &writer->tile_parts[t];
+    before += CJ2K_SOT_BYTES + CJ2K_SOD_BYTES + (writer->plt && part->num_packets ? PLT_BEGIN : 0);
     uint32_t part_end = n + (uint32_t)part->num_packets;
     for (uint64_t i = 0; i < part->num_packets; i++, before = 0, n++)
       writer->steps[n] =
@@ -478,7 +412,7 @@ bool cj2k_codestream_list_steps(Cj2kCodestreamWriter *writer, const Cj2kQuantisa
   *steps = (Cj2kPacketSteps){.steps = writer->steps,
                              .count = n,
                              .behind_header = coding->eph ? EPH_SIZE : 0,
-                             .behind_all = before + EOC_SIZE,
+                             .behind_all = before + CJ2K_EOC_BYTES,
                              .sop = sop,
                              .plt = writer->plt};
   return true;
@@ -501,7 +435,7 @@ Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
   Cj2kStatus status = lay_out(writer, quantisation, size, error);
   *as_listed = status == CJ2K_OK;
   for (uint32_t t = 0; t < writer->num_tile_parts && *as_listed; t++) {
-    const TilePart *part = &writer->tile_parts[t];
+    const Cj2kWriterPart *part = &writer->tile_parts[t];
     *as_listed = !part->pad && (part->plt_size || !part->num_packets || !writer->plt);
   }
   return status;
@@ -509,8 +443,8 @@ Cj2kStatus cj2k_codestream_layout_sizes(Cj2kCodestreamWriter *writer,
 
 /* --- write --- */
 
-static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const TilePart *part,
-                                   uint8_t *out)
+void cj2k_writer_put_part_header(const Cj2kCodestreamWriter *writer, const Cj2kWriterPart *part,
+                                 uint8_t *out)
 {
   store_sot(part, out);
   out += CJ2K_SOT_BYTES;
@@ -529,7 +463,8 @@ static void write_tile_part_header(const Cj2kCodestreamWriter *writer, const Til
 /* The place of a packet's body in the codestream. */
 static uint64_t body_offset(const Cj2kCodestreamWriter *writer, uint64_t i)
 {
-  return writer->offsets[i] + packet_size(writer, i) - packet_at(writer, i)->body_size;
+  return writer->offsets[i] + cj2k_writer_packet_size(writer, i) -
+         cj2k_writer_packet(writer, i)->body_size;
 }
 
 /* Writes SOP, packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */
@@ -537,7 +472,7 @@ static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, 
                                 uint8_t *codestream)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  const Cj2kWrittenPacket *packet = packet_at(writer, i);
+  const Cj2kWrittenPacket *packet = cj2k_writer_packet(writer, i);
   uint8_t *out = codestream + writer->offsets[i];
 
   if (coding->sop) {
@@ -551,16 +486,14 @@ static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, 
     cj2k_store16(out + packet->header_size, CJ2K_EPH);
 }
 
-/* Writes blocks [first, first + count) of the body of a packet, and before the first block what
- * comes before the body. */
-static void write_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
-                         uint32_t first, uint32_t count, bool headers)
+void cj2k_writer_put_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint64_t number,
+                            uint32_t first, uint32_t count, bool headers)
 {
-  const Writing *writing = &writer->writing;
+  const Cj2kWriting *writing = &writer->writing;
 
   if (headers)
     write_packet_header(writer, i, number, writing->out);
-  if (packet_at(writer, i)->body_size)
+  if (cj2k_writer_packet(writer, i)->body_size)
     cj2k_packet_copy_blocks(writer->packet_writer, writing->source, first, count,
                             writer->order[i].layer, writing->out + body_offset(writer, i));
 }
@@ -574,7 +507,7 @@ static uint64_t first_packet_of_tile(const Cj2kCodestreamWriter *writer, uint32_
 static void write_piece(void *ctx, uint32_t index, uint32_t lane)
 {
   const Cj2kCodestreamWriter *writer = ctx;
-  const Piece *piece = &writer->pieces[index];
+  const Cj2kWriterPiece *piece = &writer->pieces[index];
   uint32_t part = 0, above = writer->num_tile_parts;
 
   (void)lane;
@@ -591,9 +524,9 @@ static void write_piece(void *ctx, uint32_t index, uint32_t lane)
     bool whole = piece->num_blocks == 0;
     while (part + 1 < writer->num_tile_parts && writer->tile_parts[part + 1].first_packet <= i)
       part++;
-    write_packet(writer, i, i - first_packet_of_tile(writer, part),
-                 whole ? first : piece->first_block, whole ? count : piece->num_blocks,
-                 writer->writing.headers && (whole || piece->first_block == first));
+    cj2k_writer_put_packet(writer, i, i - first_packet_of_tile(writer, part),
+                           whole ? first : piece->first_block, whole ? count : piece->num_blocks,
+                           writer->writing.headers && (whole || piece->first_block == first));
   }
 }
 
@@ -602,22 +535,22 @@ static void write_frame(const Cj2kCodestreamWriter *writer, uint8_t *out)
 {
   memcpy(out, writer->main_header.data, writer->main_header.size);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++)
-    write_tile_part_header(writer, &writer->tile_parts[t], out + writer->tile_parts[t].offset);
-  cj2k_store16(out + writer->total - EOC_SIZE, CJ2K_EOC);
+    cj2k_writer_put_part_header(writer, &writer->tile_parts[t], out + writer->tile_parts[t].offset);
+  cj2k_store16(out + writer->total - CJ2K_EOC_BYTES, CJ2K_EOC);
 }
 
 void cj2k_codestream_write(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                            Cj2kThreads *threads, uint8_t *out)
 {
   write_frame(writer, out);
-  writer->writing = (Writing){.source = source, .out = out, .headers = true};
+  writer->writing = (Cj2kWriting){.source = source, .out = out, .headers = true};
   cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
 }
 
 void cj2k_codestream_write_bodies(Cj2kCodestreamWriter *writer, const Cj2kPacketSource *source,
                                   Cj2kThreads *threads, uint8_t *out)
 {
-  writer->writing = (Writing){.source = source, .out = out};
+  writer->writing = (Cj2kWriting){.source = source, .out = out};
   cj2k_parallel_for(threads, writer->num_pieces, write_piece, writer);
 }
 
@@ -630,7 +563,7 @@ const GArray *cj2k_codestream_list_runs(Cj2kCodestreamWriter *writer,
   for (uint64_t i = 0; i < writer->num_packets; i++) {
     const Cj2kPacketId *id = &writer->order[i];
     uint32_t first, count = cj2k_packet_blocks(writer->packet_writer, id->precinct_index, &first);
-    if (packet_at(writer, i)->body_size)
+    if (cj2k_writer_packet(writer, i)->body_size)
       cj2k_packet_list_runs(writer->packet_writer, source, first, count, id->layer,
                             body_offset(writer, i), writer->runs);
   }
@@ -641,168 +574,8 @@ void cj2k_codestream_write_headers(Cj2kCodestreamWriter *writer, uint8_t *out)
 {
   write_frame(writer, out);
   for (uint32_t t = 0; t < writer->num_tile_parts; t++) {
-    const TilePart *part = &writer->tile_parts[t];
+    const Cj2kWriterPart *part = &writer->tile_parts[t];
     for (uint64_t i = part->first_packet; i < part->first_packet + part->num_packets; i++)
       write_packet_header(writer, i, i - first_packet_of_tile(writer, t), out);
   }
-}
-
-/* --- slices --- */
-
-/* The row of the reference grid at which the progression reaches a packet's precinct. */
-static uint32_t packet_row(const Cj2kCodestreamWriter *writer, const Cj2kPacketId *id)
-{
-  const Cj2kPlan *plan = writer->plan;
-  const Cj2kPlanResolution *resolution = &plan->resolutions[id->resolution_index];
-  uint32_t precinct = id->precinct_index - resolution->first_precinct;
-  const Cj2kPlanTileComp *tc = &plan->tile_comps[plan->tiles[0].first_tile_comp + id->component];
-
-  return (uint32_t)(cj2k_precinct_position(plan, tc, id->resolution,
-                                           precinct % resolution->precincts_x,
-                                           precinct / resolution->precincts_x) >>
-                    32);
-}
-
-uint32_t cj2k_codestream_num_slices(Cj2kCodestreamWriter *writer)
-{
-  uint32_t last = 0;
-
-  if (!writer->slices) {
-    writer->slices = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    writer->precincts = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    for (uint64_t i = 0; i < writer->num_packets; i++) {
-      uint32_t row = packet_row(writer, &writer->order[i]);
-      if (i == 0 || row != last)
-        g_array_append_val(writer->slices, i);
-      last = row;
-    }
-    if (!writer->num_packets) {
-      uint64_t none = 0;
-      g_array_append_val(writer->slices, none);
-    }
-  }
-  return writer->slices->len;
-}
-
-static uint64_t slice_begin(const Cj2kCodestreamWriter *writer, uint32_t slice)
-{
-  return slice < writer->slices->len ? g_array_index(writer->slices, uint64_t, slice)
-                                     : writer->num_packets;
-}
-
-uint32_t cj2k_codestream_slice_row(const Cj2kCodestreamWriter *writer, uint32_t slice)
-{
-  uint64_t first = slice_begin(writer, slice);
-  return first < writer->num_packets ? packet_row(writer, &writer->order[first])
-                                     : writer->plan->header->y1;
-}
-
-const uint32_t *cj2k_codestream_slice_precincts(Cj2kCodestreamWriter *writer, uint32_t slice,
-                                                uint32_t *count)
-{
-  g_array_set_size(writer->precincts, 0);
-  for (uint64_t i = slice_begin(writer, slice); i < slice_begin(writer, slice + 1); i++)
-    if (!writer->order[i].layer)
-      g_array_append_val(writer->precincts, writer->order[i].precinct_index);
-  *count = writer->precincts->len;
-  return (const uint32_t *)(void *)writer->precincts->data;
-}
-
-uint32_t cj2k_codestream_slice_needs(Cj2kCodestreamWriter *writer, uint32_t slice)
-{
-  uint32_t rows = 0;
-
-  if (slice + 1 >= cj2k_codestream_num_slices(writer))
-    return cj2k_plan_rows_all(writer->plan);
-  for (uint64_t i = slice_begin(writer, slice); i < slice_begin(writer, slice + 1); i++)
-    rows = cj2k_plan_rows_needed(writer->plan, &writer->order[i], rows);
-  return rows;
-}
-
-static void list_blocks(Cj2kCodestreamWriter *writer, uint32_t slice, GArray *blocks)
-{
-  uint32_t count;
-  const uint32_t *precincts = cj2k_codestream_slice_precincts(writer, slice, &count);
-
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t first, n = cj2k_packet_blocks(writer->packet_writer, precincts[i], &first);
-    for (uint32_t b = first; b < first + n; b++)
-      g_array_append_val(blocks, b);
-  }
-}
-
-void cj2k_codestream_slice_blocks(Cj2kCodestreamWriter *writer, uint32_t first, uint32_t end,
-                                  GArray *blocks)
-{
-  g_array_set_size(blocks, 0);
-  for (uint32_t i = first; i < end; i++)
-    list_blocks(writer, i, blocks);
-}
-
-uint64_t cj2k_codestream_slice_least(const Cj2kCodestreamWriter *writer, uint32_t slice)
-{
-  const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  uint64_t packets = slice_begin(writer, slice + 1) - slice_begin(writer, slice);
-  return packets * (1 + (coding->sop ? CJ2K_SOP_BYTES : 0) + (coding->eph ? EPH_SIZE : 0)) +
-         (slice + 1 == writer->slices->len ? EOC_SIZE : 0);
-}
-
-void cj2k_codestream_begin_slices(Cj2kCodestreamWriter *writer,
-                                  const Cj2kQuantisation *quantisation, Cj2kByteBuffer *out)
-{
-  TilePart part = {.count = 1}; /* Psot = 0: up to EOC (A.4.2) */
-  uint8_t bytes[CJ2K_SOT_BYTES + SOD_SIZE];
-
-  cj2k_write_main_header(out, writer->plan->header, quantisation, writer->comment);
-  write_tile_part_header(writer, &part, bytes);
-  cj2k_put_bytes(out, bytes, sizeof bytes);
-}
-
-uint64_t cj2k_codestream_layout_slice(Cj2kCodestreamWriter *writer, uint32_t slice,
-                                      const Cj2kPacketSource *source, Cj2kThreads *threads)
-{
-  uint32_t count;
-  const uint32_t *precincts = cj2k_codestream_slice_precincts(writer, slice, &count);
-  uint64_t size = 0;
-
-  writer->packets =
-      cj2k_packets_prepare_some(writer->packet_writer, source, precincts, count, threads);
-  for (uint64_t i = slice_begin(writer, slice); i < slice_begin(writer, slice + 1); i++) {
-    writer->offsets[i] = size;
-    size += packet_size(writer, i);
-  }
-  return size + (slice + 1 == writer->slices->len ? EOC_SIZE : 0);
-}
-
-/* Of a slice that is being written. */
-typedef struct {
-  const Cj2kCodestreamWriter *writer;
-  uint64_t first;
-} SliceWriting;
-
-static void write_slice_packet(void *ctx, uint32_t index, uint32_t lane)
-{
-  const SliceWriting *writing = ctx;
-  const Cj2kCodestreamWriter *writer = writing->writer;
-  uint64_t i = writing->first + index;
-  uint32_t first,
-      count = cj2k_packet_blocks(writer->packet_writer, writer->order[i].precinct_index, &first);
-
-  (void)lane;
-  write_packet(writer, i, i, first, count, true);
-}
-
-void cj2k_codestream_write_slice(Cj2kCodestreamWriter *writer, uint32_t slice,
-                                 const Cj2kPacketSource *source, Cj2kThreads *threads, uint8_t *out)
-{
-  SliceWriting writing = {writer, slice_begin(writer, slice)};
-  uint64_t end = slice_begin(writer, slice + 1);
-
-  writer->writing = (Writing){.source = source, .out = out, .headers = true};
-  cj2k_parallel_for(threads, (uint32_t)(end - writing.first), write_slice_packet, &writing);
-  if (slice + 1 < writer->slices->len)
-    return;
-  if (end > writing.first)
-    out += writer->offsets[end - 1] + packet_size(writer, end - 1);
-  cj2k_store16(out, CJ2K_EOC);
 }
