@@ -63,6 +63,14 @@ enum {
   CJ2K_TILE_PARTS_LAYER = 2,      /**< each quality layer */
   CJ2K_TILE_PARTS_COMPONENT = 4,  /**< each component */
 };
+/** Whether codestreams have PLT marker segments: the lengths of packets, which let decoders read
+ * packets with several threads (T.800 A.7.3). They take some bytes a packet. */
+typedef enum {
+  CJ2K_PLT_AUTO = 0, /**< with CJ2K_STYLE_BYPASS, whose packets take longest to read, but not with
+                        slices */
+  CJ2K_PLT_ON,       /**< yes; an error with slices */
+  CJ2K_PLT_OFF,      /**< no */
+} Cj2kPlt;
 /** Profiles of T.800 A.10 whose limits an encoder keeps; see docs/profiles.md. */
 typedef enum {
   CJ2K_PROFILE_NONE = 0,          /**< no limits */
@@ -279,8 +287,7 @@ typedef struct {
   bool sop;          /**< write SOP marker segments */
   bool eph;          /**< write EPH markers */
   bool tlm;          /**< write TLM marker segments */
-  bool plt; /**< write PLT marker segments: the lengths of packets, which let decoders read packets
-                 with several threads (T.800 A.7.3) */
+  Cj2kPlt plt;       /**< whether PLT marker segments are written */
   /** Code and hand out slice by slice: a slice has all packets whose precincts begin at the same
    * row. It needs CJ2K_PCRL and precincts of little height, one tile, one layer, no TLM, PLT,
    * tile-parts and boxes; a budget needs the 9/7 filter. Psot is 0. Steps are fixed before the

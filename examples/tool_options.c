@@ -3,14 +3,17 @@
 
 #include <string.h>
 
-/* Older names of options, still accepted. */
+/* Other names of options: older ones, which help does not list, and what turns a switch off. */
 static const struct {
   const char *name, *option;
   const char *value; /* NULL: the option takes a value */
+  const char *help;  /* NULL: hidden */
 } aliases[] = {
-    {"threads", "num-threads", NULL},
-    {"in-flight", "frames-in-flight", NULL},
-    {"profile-lenient", "profile-strict", "false"},
+    {"threads", "num-threads", NULL, NULL},
+    {"in-flight", "frames-in-flight", NULL, NULL},
+    {"profile-lenient", "profile-strict", "false", NULL},
+    {"no-plt", "plt", "false",
+     "No PLT marker segments, which codeblock-style=bypass has by default"},
 };
 
 void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params)
@@ -100,7 +103,7 @@ bool tool_options_parse(const ToolOptions *options, GOptionContext *context, int
     char *name = g_strndup(argument + 2, (gsize)(equals - argument - 2));
     const Cj2kOption *option = find_option(options, name, &value);
     g_free(name);
-    if (!option || option->kind != CJ2K_OPTION_BOOLEAN)
+    if (!option || !cj2k_option_is_switch(option))
       continue;
     g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%.60s: %s takes no value",
                 argument, option->name);
@@ -156,14 +159,14 @@ static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
 {
   Cj2kOption own = with_own_default(options, option);
   char help[512];
-  bool is_switch = option->kind == CJ2K_OPTION_BOOLEAN;
+  bool alone = cj2k_option_is_switch(option);
   GOptionEntry entry = {.long_name = option->name,
-                        .flags = is_switch ? G_OPTION_FLAG_NO_ARG : G_OPTION_FLAG_FILENAME,
+                        .flags = alone ? G_OPTION_FLAG_NO_ARG : G_OPTION_FLAG_FILENAME,
                         .arg = G_OPTION_ARG_CALLBACK,
                         .arg_data = (gpointer)parse_option,
-                        .arg_description = is_switch ? NULL : value_name(option)};
+                        .arg_description = alone ? NULL : value_name(option)};
 
-  if (is_switch && option->standard != 0)
+  if (alone && option->standard != 0)
     entry.long_name = own_text(options, g_strconcat("no-", option->name, NULL));
   cj2k_option_help(&own, help, sizeof help);
   entry.description = own_text(options, g_strdup(help));
@@ -177,10 +180,11 @@ static void add_aliases(ToolOptions *options, GArray *entries)
       continue;
     GOptionEntry entry = {.long_name = aliases[i].name,
                           .flags =
-                              G_OPTION_FLAG_HIDDEN |
+                              (aliases[i].help ? 0 : G_OPTION_FLAG_HIDDEN) |
                               (aliases[i].value ? G_OPTION_FLAG_NO_ARG : G_OPTION_FLAG_FILENAME),
                           .arg = G_OPTION_ARG_CALLBACK,
-                          .arg_data = (gpointer)parse_option};
+                          .arg_data = (gpointer)parse_option,
+                          .description = aliases[i].help};
     g_array_append_val(entries, entry);
   }
 }

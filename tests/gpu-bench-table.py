@@ -325,19 +325,26 @@ PLANES = (("lossless8", "8 bit, lossless"), ("lossless10", "10 bit, lossless"), 
           ("hd", "1920×1080, 12 bit, lossless"))
 
 
+BY_DEFAULT = "none.no-plt", "bypass.plt"  # what plt=auto does
+
+
+def bypass_pair(log, key, styles, case, field):
+    """Without BYPASS, with it, and how many times as fast that is."""
+    none, raw = (log.get(f"planes.{key}.{style}.{case}", field) for style in styles)
+    return none, raw, ratio(raw, none) if field == "fps" else ratio(none, raw)
+
+
 def bypass(log, way, stages):
     rows = []
     for key, name in PLANES:
-        pairs = []
-        for count, field in ((1, stages), (1, "ms_p50"), (8, "fps")):
-            none, raw = (log.get(f"planes.{key}.{style}.{way}.{count}", field) for style in ("none", "bypass"))
-            pairs.append((none, raw, ratio(raw, none) if field == "fps" else ratio(none, raw)))
-        sizes = [log.get(f"planes.{key}.{style}.enc.1", "bytes") for style in ("none", "bypass")]
+        pairs = [bypass_pair(log, key, BY_DEFAULT, f"{way}.{count}", field)
+                 for count, field in ((1, stages), (1, "ms_p50"), (8, "fps"))]
+        sizes = [log.get(f"planes.{key}.{style}.enc.1", "bytes") for style in BY_DEFAULT]
         bpp = number(sizes[0] and sizes[0] * 8 / (1920 * 1080 if key == "hd" else 3840 * 2160))
         more = "" if None in sizes else f"{(sizes[1] / sizes[0] - 1) * 100:+.2f} %"
         rows.append([name, bpp, more] + [number(value) for pair in pairs for value in pair])
-        if key in ("cbr", "lossless12"):
-            target(f"BYPASS, Tier-1, {way}, {name}: times as fast", pairs[0][2], 1)
+        for what, pair in zip(("Tier-1", "alone", "8 in flight"), pairs):
+            target(f"BYPASS, {way}, {name}, {what}: times as fast", pair[2], 1)
     return table(("", "bpp", "bytes with BYPASS", "Tier-1, ms", "BYPASS", "times", "a frame alone, ms", "BYPASS", "times",
                   "frames/s, 8 in flight", "BYPASS", "times"), rows)
 
@@ -352,20 +359,26 @@ def bypass_decode(log):
     return bypass(log, "dec", "mq")
 
 
-@block
-def bypass_plt(log):
+def bypass_lists(log, plt, head):
+    """Decoding where streams of both kinds have PLT, or neither."""
+    styles = f"none.{plt}", f"bypass.{plt}"
     rows = []
     for key, name in PLANES:
-        row = [name]
-        for count, field in ((1, "ms_packets"), (1, "ms_p50"), (8, "fps")):
-            none, raw = (log.get(f"planes.{key}.{style}.dec.plt.{count}", field) for style in ("none", "bypass"))
-            row += [none, raw]
-            if field != "ms_packets":
-                row.append(ratio(raw, none) if field == "fps" else ratio(none, raw))
-                target(f"BYPASS with PLT, decoding, {name}, {count} in flight: times as fast", row[-1], 1)
-        rows.append(row[:1] + [number(value) for value in row[1:]])
-    return table(("with PLT", "packets alone, ms", "BYPASS", "a frame alone, ms", "BYPASS", "times",
+        packets = bypass_pair(log, key, styles, "dec.1", "ms_packets")[:2]
+        alone, several = (bypass_pair(log, key, styles, *case) for case in (("dec.1", "ms_p50"), ("dec.8", "fps")))
+        rows.append([name] + [number(value) for value in packets + alone + several])
+    return table((head, "packets alone, ms", "BYPASS", "a frame alone, ms", "BYPASS", "times",
                   "frames/s, 8 in flight", "BYPASS", "times"), rows)
+
+
+@block
+def bypass_plt(log):
+    return bypass_lists(log, "plt", "with PLT")
+
+
+@block
+def bypass_no_plt(log):
+    return bypass_lists(log, "no-plt", "without PLT")
 
 
 @block

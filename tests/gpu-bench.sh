@@ -179,16 +179,17 @@ bench_v210() {
 # --- with and without selective arithmetic coding bypass, by number of coded bit-planes
 # bypass NAME PICTURE OPTIONS...: one frame in flight (latency) and 8 (throughput), encoding and decoding
 bypass() {
-  local name=$1 picture=$2 style n
+  local name=$1 picture=$2 style n plt key
   shift 2
   for style in none bypass; do
     for n in 1 8; do
-      for plt in "" .plt; do # packets whose places are known are read by several threads
-        ours planes.$name.$style.enc$plt.$n encode --stages --in-flight $n --frames $((n == 1 ? 60 : 240)) \
-          --codeblock-width 32 --codeblock-height 32 --codeblock-style $style ${plt:+--plt} \
-          --write "$work/$style$plt.j2k" "$@" "$frames/$picture.ppm"
-        ours planes.$name.$style.dec$plt.$n decode --stages --output device --in-flight $n \
-          --frames $((n == 1 ? 60 : 240)) "$work/$style$plt.j2k"
+      for plt in no-plt plt; do # packets whose places are known are read by several threads
+        key=planes.$name.$style.$plt
+        ours $key.enc.$n encode --stages --in-flight $n --frames $((n == 1 ? 60 : 240)) --$plt \
+          --codeblock-width 32 --codeblock-height 32 --codeblock-style $style \
+          --write "$work/$style.$plt.j2k" "$@" "$frames/$picture.ppm"
+        ours $key.dec.$n decode --stages --output device --in-flight $n \
+          --frames $((n == 1 ? 60 : 240)) "$work/$style.$plt.j2k"
       done
     done
   done

@@ -13,8 +13,10 @@
 static Cj2kStatus frame_init(Cj2kEncoderFrame *frame, Cj2kEncoder *encoder, Cj2kError *error)
 {
   const Cj2kEncoderParams *p = &encoder->setup.params;
-  const Cj2kWriteOptions options = {
-      .comment = encoder->comment, .tile_parts = p->tile_parts, .tlm = p->tlm, .plt = p->plt};
+  const Cj2kWriteOptions options = {.comment = encoder->comment,
+                                    .tile_parts = p->tile_parts,
+                                    .tlm = p->tlm,
+                                    .plt = p->plt == CJ2K_PLT_ON};
 
   frame->encoder = encoder;
   return cj2k_rate_frame_init(&frame->rate, &encoder->rate, &options, error);

@@ -240,13 +240,21 @@ static Cj2kStatus check_slices(const Cj2kEncoderSetup *setup, Cj2kError *error)
     REFUSE("slices need progression-order pcrl");
   if (p->tile_width || p->tile_height || p->tile_parts || p->num_layers > 1)
     REFUSE("slices need one tile, one tile-part and one layer");
-  if (p->tlm || p->plt || p->file_format != CJ2K_FILE_J2K)
+  if (p->tlm || p->plt == CJ2K_PLT_ON || p->file_format != CJ2K_FILE_J2K)
     REFUSE("slices leave before TLM, PLT and boxes could be written");
   if (p->average_bitrate || p->num_regions || cj2k_setup_component_bytes(setup) != UINT64_MAX)
     REFUSE("slices allow neither average-bitrate nor roi nor ceilings of components");
   if (budget && (p->rate_control != CJ2K_RATE_CBR || p->reversible_transform))
     REFUSE("slices with a ceiling need rate-control cbr and the 9/7 filter");
   return CJ2K_OK;
+}
+
+static void choose_plt(Cj2kEncoderParams *p)
+{
+  if (p->plt != CJ2K_PLT_AUTO)
+    return;
+  bool bypass = p->codeblock_style & CJ2K_STYLE_BYPASS;
+  p->plt = bypass && !p->slices ? CJ2K_PLT_ON : CJ2K_PLT_OFF;
 }
 
 static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
@@ -404,6 +412,7 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
     setup->params.reversible_transform = true;
   if (!setup->params.guard_bits)
     setup->params.guard_bits = 2;
+  choose_plt(&setup->params);
   return check_combination(setup, error);
 }
 

@@ -108,6 +108,12 @@ static const Cj2kOptionWord styles[] = {
   { CJ2K_STYLE_SEGMARK, "segmark", "Segmentation symbols" },
   { 0, NULL, NULL } };
 
+static const Cj2kOptionWord plts[] = {
+  { CJ2K_PLT_AUTO, "auto", "With codeblock-style=bypass, whose packets take longest to read, but not with slices" },
+  { CJ2K_PLT_ON, "true", "Write them" },
+  { CJ2K_PLT_OFF, "false", "Write none" },
+  { 0, NULL, NULL } };
+
 static const Cj2kOptionWord latency_profiles[] = {
   { CJ2K_LATENCY_FRAME, "frame", "Frames are coded whole" },
   { CJ2K_LATENCY_LOW, "low", "Slices of 64 rows" },
@@ -338,9 +344,9 @@ static const Cj2kOption options[] = {
     BOOLEAN, PARAM(eph) },
   { "tlm", "TLM", "Write TLM marker segments: the lengths of tile-parts",
     BOOLEAN, PARAM(tlm) },
-  { "plt", "PLT", "Write PLT marker segments: the lengths of packets, which let decoders read packets with several threads, and the RTP payloader find them without reading",
-    BOOLEAN, PARAM(plt) },
-  { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, no tlm and plt",
+  { "plt", "PLT", "PLT marker segments: the lengths of packets, which let decoders read packets with several threads, and the RTP payloader find them without reading",
+    WORD("Plt", plts), .flags = CJ2K_OPTION_SWITCH, PARAM(plt) },
+  { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, neither tlm nor plt=true",
     BOOLEAN, PARAM(slices) },
   { "slice-buffer-lines", "Slice buffer", "For slices with a budget: how far slices may run ahead of a constant bit rate, as lines of the picture by their share of the budget, which is also how long a byte waits on a link of that rate; 0 = the whole picture", "lines",
     INTEGER(0, INT32_MAX, 0), PARAM(slice_buffer_lines) },

@@ -174,6 +174,11 @@ static void append_range(GString *text, const Cj2kOption *option)
   }
 }
 
+bool cj2k_option_is_switch(const Cj2kOption *option)
+{
+  return option->kind == CJ2K_OPTION_BOOLEAN || option->flags & CJ2K_OPTION_SWITCH;
+}
+
 void cj2k_option_help(const Cj2kOption *option, char *text, size_t size)
 {
   GString *help = g_string_new(option->blurb);
@@ -181,7 +186,7 @@ void cj2k_option_help(const Cj2kOption *option, char *text, size_t size)
 
   if (option->kind == CJ2K_OPTION_BOOLEAN && option->standard != 0) {
     g_string_printf(help, "Turn off: %s", option->blurb);
-  } else if (option->kind <= CJ2K_OPTION_FLAGS && option->kind != CJ2K_OPTION_BOOLEAN) {
+  } else if (option->kind <= CJ2K_OPTION_FLAGS && !cj2k_option_is_switch(option)) {
     cj2k_option_default(option, standard, sizeof standard);
     g_string_append(help, " (");
     append_range(help, option);

@@ -27,6 +27,7 @@ enum {
   CJ2K_OPTION_MIB = 32,       /* INTEGER of 8 bytes: the field counts bytes, the option MiB */
   CJ2K_OPTION_AUTO =
       64, /* INTEGER: in the elements 0 is the default and leaves it to the element */
+  CJ2K_OPTION_SWITCH = 128, /* WORD: in the tools the option's name stands for `true` */
   CJ2K_OPTION_NO_PROPERTY =
       16, /* only for the library and the tools: the element takes the value from the stream */
 };
@@ -81,6 +82,8 @@ void cj2k_option_set_number(const Cj2kOption *option, void *params, double value
 void cj2k_option_expects(const Cj2kOption *option, char *text, size_t size);
 /* Writes the default, such as "85" or "mq"; empty if there is none. */
 void cj2k_option_default(const Cj2kOption *option, char *text, size_t size);
+/* Do the tools take its name alone, without a value? */
+bool cj2k_option_is_switch(const Cj2kOption *option);
 /* Writes the blurb with range and default, for --help. */
 void cj2k_option_help(const Cj2kOption *option, char *text, size_t size);
 /* Name of a word; "unknown" for a value that has none. */

@@ -15,7 +15,8 @@ static void make_slices(Cj2kEncoderParams *params)
   params->num_layers = 1;
   params->tile_width = params->tile_height = 0;
   params->tile_parts = 0;
-  params->tlm = params->plt = false;
+  params->tlm = false;
+  params->plt = CJ2K_PLT_AUTO;
   params->file_format = CJ2K_FILE_J2K;
   params->average_bitrate = 0;
   params->num_regions = 0;

@@ -33,7 +33,7 @@ ENCODER = [
     ("progression-order", "rlp", "lrcp"), ("profile", "cinema", "cinema-2k"), ("xyz-transfer", "gamma", "srgb"), ("xyz-primaries", "p3", "p3-dci"),
     ("rgb-to-xyz", "maybe", "auto"),
     ("cicp", "1,1", "9,16,9,0"), ("cicp", "0,1,1", "9,16,9,0"), ("cicp", "1,1,0,2", "9,16,9,0"), ("cicp", "1,1,256", "9,16,9,0"),
-    ("visual-weights", "on", "csf"), ("viewing-distance", "4", "5..1000"), ("sop", "false", "no value"), ("width", "-4", "1..65535"),
+    ("visual-weights", "on", "csf"), ("viewing-distance", "4", "5..1000"), ("sop", "false", "no value"), ("plt", "auto", "no value"), ("no-plt", "true", "no value"), ("width", "-4", "1..65535"),
     ("height", "0", "1..65535"), ("quality", "", "1..100"), ("format", "RGB_12junk", "P010_10LE"), ("format", "RGB_12BE", "P010_10LE"),
     ("format", "GRAY_17LE", "P010_10LE"), ("format", "NV99", "P010_10LE"),
 ]

@@ -233,6 +233,14 @@ def check_made(work):
     damage(work, path, stream)
 
 
+def check_plt(work):
+    """PLT with code-blocks that bypass the arithmetic coder, unless it is turned off; else if it is turned on."""
+    for options, count in ((("--codeblock-style", "bypass"), 1), (("--codeblock-style", "bypass", "--no-plt"), 0),
+                           (("--plt",), 1), ((), 0)):
+        path = encode(work, "plt.j2k", *options)
+        check(" ".join(("PLT:", *options)), (describe(path)[1]["codestreams"][0]["pointer_segments"]["PLT"], count))
+
+
 def check_controls(work):
     """Control characters of a comment and of a name do not reach a terminal; JSON has them escaped."""
     path = encode(work, "controls.j2k", "--comment", "green and more")
@@ -371,6 +379,7 @@ def main():
         check_profiles(work)
         check_levels(work)
         check_made(work)
+        check_plt(work)
         check_controls(work)
         check_runs(work)
         check_boxes(work)

@@ -80,7 +80,7 @@ static void test_lossless_options(void)
       case 0: params.num_resolutions = 1; break;
       case 1: params.num_resolutions = 33; break;
       case 2: params.codeblock_width = 4, params.codeblock_height = 256; break;
-      case 3: params.progression = CJ2K_RPCL, params.plt = params.tlm = true; break;
+      case 3: params.progression = CJ2K_RPCL, params.tlm = true, params.plt = CJ2K_PLT_ON; break;
       case 4: params.progression = CJ2K_CPRL, params.tile_parts = CJ2K_TILE_PARTS_COMPONENT; break;
       case 5: params.num_layers = 7; break;
       case 6: params.tile_width = 50, params.tile_height = 41, params.tile_x0 = 3; break;

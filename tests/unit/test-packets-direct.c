@@ -310,6 +310,8 @@ static void test_says(void)
       {"plt=true", {1, 1, 1}},
       {"plt=true sop=true", {0, 0, 0}},
       {"plt=true codeblock-style=termall", {1, 0, 1}},
+      {"codeblock-style=bypass", {1, 1, 1}},
+      {"codeblock-style=bypass plt=false", {0, 0, 0}},
       {"progression-order=cprl tile-parts=component", {1, 1, 1}},
       {"progression-order=pcrl precincts=64x64 tile-parts=component", {1, 1, 1}},
       {"block-coder=ht plt=true", {1, 1, 1}},
@@ -342,6 +344,47 @@ static void test_says(void)
   readers_close(&readers);
 }
 
+/* Where PLT of the first tile-part begins, behind its SOT; 0 if there is none. */
+static gsize find_plt(const uint8_t *data, gsize size)
+{
+  gsize at = 0;
+
+  while (at + 14 < size && (data[at] != 0xff || data[at + 1] != 0x90))
+    at++;
+  g_assert_cmpuint(at + 14, <, size);
+  at += 12;
+  return data[at] == 0xff && data[at + 1] == 0x58 ? at : 0;
+}
+
+/* With raw passes the encoder writes PLT without being told to, as if it had been. */
+static void test_auto(void)
+{
+  static const struct {
+    const char *options;
+    bool written;
+  } cases[] = {
+      {"codeblock-style=bypass", true},
+      {"codeblock-style=bypass+causal rate-control=lossless precincts=64x64", true},
+      {"codeblock-style=bypass bits-per-pixel=2 rate-control=cbr", true},
+      {"codeblock-style=causal", false},
+      {"block-coder=ht", false},
+      {"codeblock-style=bypass latency-profile=ultra", false},
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+    gchar *told =
+        g_strconcat(cases[i].options, cases[i].written ? " plt=true" : " plt=false", NULL);
+    GBytes *chosen = encode(cases[i].options, 0), *same = encode(told, 0);
+    gsize size;
+    const uint8_t *data = g_bytes_get_data(chosen, &size);
+    g_assert_true(g_bytes_equal(chosen, same));
+    g_assert_cmpint(find_plt(data, size) != 0, ==, cases[i].written);
+    g_bytes_unref(chosen);
+    g_bytes_unref(same);
+    g_free(told);
+  }
+}
+
 /* PLT with lengths that are not those of the packets: nobody believes it. */
 static void test_wrong_lengths(void)
 {
@@ -350,11 +393,9 @@ static void test_wrong_lengths(void)
   GBytes *bytes = encode("block-coder=mq codeblock-width=4 codeblock-height=4 plt=true", 0);
   gsize size;
   uint8_t *data = g_bytes_unref_to_data(bytes, &size);
-  gsize plt = 0;
+  gsize plt = find_plt(data, size);
 
-  while (plt + 5 < size && (data[plt] != 0xff || data[plt + 1] != 0x58))
-    plt++;
-  g_assert_cmpuint(plt + 5, <, size);
+  g_assert_cmpuint(plt, >, 0);
   gsize end = plt + 2 + ((gsize)data[plt + 2] << 8 | data[plt + 3]);
   for (uint32_t round = 0; round < test_effort(50, 200, 2000); round++) {
     uint8_t *copy = g_memdup2(data, size);
@@ -459,6 +500,7 @@ int main(int argc, char **argv)
   g_test_add_func("/packets-direct/damaged", test_damaged);
   g_test_add_func("/packets-direct/many", test_many);
   g_test_add_func("/packets-direct/says", test_says);
+  g_test_add_func("/packets-direct/auto", test_auto);
   g_test_add_func("/packets-direct/wrong-lengths", test_wrong_lengths);
   g_test_add_func("/packets-direct/guess", test_guess);
   return g_test_run();

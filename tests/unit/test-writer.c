@@ -115,8 +115,10 @@ static void fill_blocks(Fixture *f, GRand *rand)
 static uint8_t *write_all(Fixture *f, size_t *size)
 {
   const Cj2kEncoderParams *p = &f->setup.params;
-  Cj2kWriteOptions options = {
-      .comment = p->comment, .tile_parts = p->tile_parts, .tlm = p->tlm, .plt = p->plt};
+  Cj2kWriteOptions options = {.comment = p->comment,
+                              .tile_parts = p->tile_parts,
+                              .tlm = p->tlm,
+                              .plt = p->plt == CJ2K_PLT_ON};
   Cj2kCodestreamWriter *writer = NULL;
   Cj2kCodestreamSize laid_out;
   Cj2kError error = {0};
@@ -188,7 +190,7 @@ static void random_params(GRand *rand, Cj2kEncoderParams *p)
   p->sop = g_rand_boolean(rand);
   p->eph = g_rand_boolean(rand);
   p->tlm = g_rand_boolean(rand);
-  p->plt = g_rand_boolean(rand);
+  p->plt = (Cj2kPlt)g_rand_int_range(rand, CJ2K_PLT_AUTO, CJ2K_PLT_OFF + 1);
   p->image_x0 = (uint32_t)g_rand_int_range(rand, 0, 20);
   p->image_y0 = (uint32_t)g_rand_int_range(rand, 0, 20);
   if (g_rand_boolean(rand)) {
@@ -236,7 +238,7 @@ static void test_threads(void)
   params.codeblock_width = params.codeblock_height = 4;
   params.num_precincts = 1;
   params.precinct_width[0] = params.precinct_height[0] = 4;
-  params.plt = true;
+  params.plt = CJ2K_PLT_ON;
   open_plan(&f, &params, 300, 200, 3);
   fill_blocks(&f, rand);
   for (uint32_t n = 1; n <= 5; n += 2) {
@@ -601,8 +603,10 @@ static uint8_t *write_from_sizes(Fixture *f, size_t room)
 {
   const Cj2kEncoderParams *p = &f->setup.params;
   const Cj2kQuantisation *quantisation = f->header->coding.quantisation;
-  Cj2kWriteOptions options = {
-      .comment = p->comment, .tile_parts = p->tile_parts, .tlm = p->tlm, .plt = p->plt};
+  Cj2kWriteOptions options = {.comment = p->comment,
+                              .tile_parts = p->tile_parts,
+                              .tlm = p->tlm,
+                              .plt = p->plt == CJ2K_PLT_ON};
   Cj2kPacketWriter *packet_writer = cj2k_packet_writer_new(f->plan, 1);
   const Cj2kWrittenPacket *packets = cj2k_packets_prepare(packet_writer, &f->source, NULL);
   Cj2kPacketSize *sizes = g_new0(Cj2kPacketSize, f->plan->num_precincts + 1);
