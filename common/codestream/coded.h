@@ -93,7 +93,7 @@ void cj2k_packet_reader_free(Cj2kPacketReader *reader);
  * them have been read where they begin (packets_runs.c). NULL: none. The result is the same.
  * least_blocks: code-blocks of a tile for which they are asked; 0: CJ2K_DIVIDED_BLOCKS, and for HT
  * more if threads are not awake. */
-#define CJ2K_DIVIDED_BLOCKS 8192u
+#define CJ2K_DIVIDED_BLOCKS 4096u
 void cj2k_packet_reader_use(Cj2kPacketReader *reader, Cj2kThreads *threads, uint32_t least_blocks);
 /* Would threads that are awake have been used in the last frame? */
 bool cj2k_packet_reader_can_divide(const Cj2kPacketReader *reader);

@@ -46,43 +46,23 @@ static bool enter_part(Cj2kPacketLengths *lengths, uint32_t part)
   return lengths->header <= lengths->header_end;
 }
 
-static bool next_listed(Cj2kPacketLengths *lengths)
-{
-  bool is_first = lengths->part == UINT32_MAX;
-  uint32_t part = is_first ? lengths->first : lengths->next_part[lengths->part];
-  while (part != UINT32_MAX && !lengths->parts->tile_parts[part].data.size)
-    part = lengths->next_part[part];
-  return part != UINT32_MAX && enter_part(lengths, part);
-}
-
 /* Goes to the tile's next tile-part with data. */
 static bool next_part(Cj2kPacketLengths *lengths)
 {
-  if (lengths->next_part)
-    return next_listed(lengths);
-  uint32_t part = lengths->part == UINT32_MAX ? 0 : lengths->part + 1;
-  for (; part < lengths->parts->num_tile_parts; part++)
-    if (lengths->parts->tile_parts[part].tile == lengths->tile &&
-        lengths->parts->tile_parts[part].data.size > 0)
-      return enter_part(lengths, part);
-  return false;
+  uint32_t part = lengths->next;
+
+  while (part != UINT32_MAX && !lengths->parts->tile_parts[part].data.size)
+    part = lengths->next_part[part];
+  lengths->next = part != UINT32_MAX ? lengths->next_part[part] : UINT32_MAX;
+  return part != UINT32_MAX && enter_part(lengths, part);
 }
 
-void cj2k_packet_lengths_tile(Cj2kPacketLengths *lengths, uint32_t tile)
+void cj2k_packet_lengths_tile(Cj2kPacketLengths *lengths, uint32_t first, const uint32_t *next_part)
 {
-  lengths->tile = tile;
-  lengths->next_part = NULL;
-  lengths->part = UINT32_MAX;
+  lengths->next = first;
+  lengths->next_part = next_part;
   lengths->offset = lengths->data_end = 0;
   lengths->at = lengths->end = NULL;
-}
-
-void cj2k_packet_lengths_listed(Cj2kPacketLengths *lengths, uint32_t first,
-                                const uint32_t *next_part)
-{
-  cj2k_packet_lengths_tile(lengths, UINT32_MAX);
-  lengths->first = first;
-  lengths->next_part = next_part;
 }
 
 bool cj2k_packet_lengths_begin(Cj2kPacketLengths *lengths, const uint8_t *data,

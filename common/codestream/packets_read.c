@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "common/runtime/deadline.h"
 #include "packets_internal.h"
+#include "tile_part_lists.h"
 
 #include <glib.h>
 #include <string.h>
@@ -8,9 +9,7 @@
 struct Cj2kPacketReader {
   Cj2kFrameStore store;
   Cj2kTileReader tile_reader;
-  /* The tile-parts of each tile as linked lists, in codestream order; UINT32_MAX ends a list. */
-  uint32_t *first_part, *last_part, *next_part;
-  uint32_t tiles_capacity, parts_capacity;
+  Cj2kTilePartLists lists;
   Cj2kMissing missing;
   Cj2kPacketRuns *runs; /* NULL: one thread reads */
   Cj2kPacketObserver observer;
@@ -72,49 +71,9 @@ void cj2k_packet_reader_free(Cj2kPacketReader *reader)
   cj2k_packet_runs_free(reader->runs);
   cj2k_tile_reader_clear(&reader->tile_reader);
   cj2k_frame_store_clear(&reader->store);
-  g_free(reader->first_part);
-  g_free(reader->last_part);
-  g_free(reader->next_part);
+  cj2k_tile_part_lists_clear(&reader->lists);
   g_free(reader->missing.precincts);
   g_free(reader);
-}
-
-/* Lists the tile-parts of each tile, which come in the order of TPsot (A.4.2). If one is missing,
- * packets after it cannot be identified: the later tile-parts are left out, and the function
- * returns false. */
-static bool list_tile_parts(Cj2kPacketReader *reader, const Cj2kPlan *plan,
-                            const Cj2kTileParts *tile_parts)
-{
-  bool complete = true;
-
-  if (plan->num_tiles > reader->tiles_capacity) {
-    reader->first_part = g_renew(uint32_t, reader->first_part, plan->num_tiles);
-    reader->last_part = g_renew(uint32_t, reader->last_part, plan->num_tiles);
-    reader->tiles_capacity = plan->num_tiles;
-  }
-  if (tile_parts->num_tile_parts > reader->parts_capacity) {
-    reader->next_part = g_renew(uint32_t, reader->next_part, tile_parts->num_tile_parts);
-    reader->parts_capacity = tile_parts->num_tile_parts;
-  }
-  memset(reader->first_part, 0xff, plan->num_tiles * sizeof *reader->first_part);
-  memset(reader->last_part, 0xff, plan->num_tiles * sizeof *reader->last_part);
-  for (uint32_t i = 0; i < tile_parts->num_tile_parts; i++) {
-    const Cj2kTilePart *part = &tile_parts->tile_parts[i];
-    uint32_t last = reader->last_part[part->tile];
-
-    reader->next_part[i] = UINT32_MAX;
-    /* TPsot has 8 bits; some writers let it wrap around. */
-    if (part->index != (last == UINT32_MAX ? 0 : (tile_parts->tile_parts[last].index + 1) % 256)) {
-      complete = false;
-      continue;
-    }
-    if (last == UINT32_MAX)
-      reader->first_part[part->tile] = i;
-    else
-      reader->next_part[last] = i;
-    reader->last_part[part->tile] = i;
-  }
-  return complete;
 }
 
 static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
@@ -133,7 +92,8 @@ static Cj2kStatus begin_frame(Cj2kPacketReader *reader, const Cj2kPlan *plan,
     cj2k_packet_runs_begin(reader->runs, data, tile_parts);
   reader->missing.any = false;
   reader->missing.packets = reader->missing.blocks = 0;
-  frame->truncated = !list_tile_parts(reader, plan, tile_parts) || tile_parts->truncated;
+  frame->truncated = !cj2k_tile_part_lists_make(&reader->lists, plan->num_tiles, tile_parts) ||
+                     tile_parts->truncated;
   return frame->truncated && strict ? cj2k_error_set(error, CJ2K_ERROR_CODESTREAM,
                                                      "tile-parts are missing or out of order")
                                     : CJ2K_OK;
@@ -144,7 +104,7 @@ static Cj2kPacketWalk begin_tile(Cj2kPacketReader *reader, const Cj2kTileParts *
 {
   Cj2kPacketWalk walk = {.reader = &reader->tile_reader,
                          .tile_parts = tile_parts,
-                         .next_part = reader->next_part,
+                         .next_part = reader->lists.next,
                          .missing = &reader->missing,
                          .sop_part = UINT32_MAX,
                          .observer = reader->observer,
@@ -155,7 +115,7 @@ static Cj2kPacketWalk begin_tile(Cj2kPacketReader *reader, const Cj2kTileParts *
     walk.headers = tile_parts->packed_headers[tile].data;
     walk.headers_size = tile_parts->packed_headers[tile].size;
   }
-  cj2k_walk_enter_part(&walk, reader->first_part[tile]);
+  cj2k_walk_enter_part(&walk, reader->lists.first[tile]);
   return walk;
 }
 

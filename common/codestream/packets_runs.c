@@ -110,7 +110,7 @@ static bool find_by_lengths(Cj2kPacketRuns *runs, const Cj2kPacketWalk *walk)
 
   if (!runs->has_lengths)
     return false;
-  cj2k_packet_lengths_listed(lengths, walk->part, walk->next_part);
+  cj2k_packet_lengths_tile(lengths, walk->part, walk->next_part);
   for (uint32_t i = 0; i < runs->num_packets; i++) {
     uint64_t size;
     if (!cj2k_packet_lengths_next(lengths, &runs->packets[i].at, &size))

@@ -4,6 +4,7 @@
 #include "common/codestream/limits.h"
 #include "common/codestream/markers.h"
 #include "common/codestream/packet_lengths.h"
+#include "common/codestream/tile_part_lists.h"
 #include "common/runtime/deadline.h"
 #include "common/runtime/error.h"
 #include "units.h"
@@ -26,6 +27,7 @@ void cj2k_rtp_limit_items(size_t size, uint64_t before)
 struct Cj2kRtpLocator {
   Cj2kHeaderReader *headers;
   Cj2kTileParts tile_parts;
+  Cj2kTilePartLists lists;
   Cj2kPlan *plan; /* of the last codestream */
   Cj2kPacketReader *packets;
   Cj2kRtpUnits units;
@@ -47,6 +49,7 @@ void cj2k_rtp_locator_free(Cj2kRtpLocator *locator)
   cj2k_packet_reader_free(locator->packets);
   cj2k_plan_unref(locator->plan);
   cj2k_tile_parts_clear(&locator->tile_parts);
+  cj2k_tile_part_lists_clear(&locator->lists);
   cj2k_header_reader_free(locator->headers);
   cj2k_rtp_units_clear(&locator->units);
   g_free(locator);
@@ -123,10 +126,12 @@ static bool read_lengths(Cj2kRtpLocator *locator, const uint8_t *data)
   Cj2kPacketLengths lengths;
   Cj2kPacketIterator iterator = {0};
   Cj2kPacketId packet;
-  bool good = cj2k_packet_lengths_begin(&lengths, data, &locator->tile_parts);
+  const Cj2kTileParts *parts = &locator->tile_parts;
+  bool good = cj2k_packet_lengths_begin(&lengths, data, parts) &&
+              cj2k_tile_part_lists_make(&locator->lists, locator->plan->num_tiles, parts);
   for (uint32_t tile = 0; good && tile < locator->plan->num_tiles; tile++) {
     cj2k_packet_iterator_start(&iterator, locator->plan, tile);
-    cj2k_packet_lengths_tile(&lengths, tile);
+    cj2k_packet_lengths_tile(&lengths, locator->lists.first[tile], locator->lists.next);
     while (good && cj2k_packet_iterator_next(&iterator, &packet)) {
       uint64_t offset, size;
       good = cj2k_packet_lengths_next(&lengths, &offset, &size);

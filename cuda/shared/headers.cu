@@ -223,11 +223,10 @@ __global__ void __launch_bounds__(kThreads) headers_kernel(Cj2kCudaHeaders frame
 
 /* --------------------------------------------------------------------------------- places --- */
 
-/* Bytes of packet i with what is between it and the one before, but for entries of PLT. */
-__device__ uint64_t packet_bytes(const Cj2kCudaPacketPlaces &job, const Cj2kPacketStep &step,
-                                 const Cj2kPacketSize &size)
+/* Bytes of a packet behind SOP. */
+__device__ uint64_t packet_bytes(const Cj2kCudaPacketPlaces &job, const Cj2kPacketSize &size)
 {
-  return (uint64_t)step.before + size.header + job.behind_header + size.body;
+  return (uint64_t)size.header + job.behind_header + size.body;
 }
 
 /* Lists the bytes of PLT entries up to each packet. Returns those of all. */
@@ -237,11 +236,9 @@ __device__ uint32_t list_lengths(const Cj2kCudaPacketPlaces &job)
 
   for (uint32_t first = 0; first < job.count; first += kPlaces) {
     uint32_t i = first + threadIdx.x, bytes = 0, all;
-    if (i < job.count) {
-      Cj2kPacketSize size = job.sizes[job.steps[i].precinct];
+    if (i < job.count)
       bytes =
-          cj2k_length_entry_bytes((uint64_t)job.sop + size.header + job.behind_header + size.body);
-    }
+          cj2k_length_entry_bytes(job.sop + packet_bytes(job, job.sizes[job.steps[i].precinct]));
     uint32_t before = scan<kPlaces>(bytes, 0u, Add(), &all);
     if (i < job.count)
       job.lengths[i] = end + before + bytes;
@@ -265,7 +262,7 @@ __global__ void __launch_bounds__(kPlaces) places_kernel(Cj2kCudaPacketPlaces jo
     if (i < job.count) {
       step = job.steps[i];
       size = job.sizes[step.precinct];
-      bytes = packet_bytes(job, step, size);
+      bytes = step.before + packet_bytes(job, size);
     }
     uint64_t at = end + scan<kPlaces>(bytes, (uint64_t)0, Add(), &all) + step.before;
     (void)scan<kPlaces>((uint32_t)(size.header == CJ2K_CUDA_HEADER_LONG), 0u, Add(), &without_room);
