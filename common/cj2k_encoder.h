@@ -64,12 +64,13 @@ enum {
   CJ2K_TILE_PARTS_COMPONENT = 4,  /**< each component */
 };
 /** Whether codestreams have PLT marker segments: the lengths of packets, which let decoders read
- * packets with several threads (T.800 A.7.3). They take some bytes a packet. */
+ * packets with several threads (T.800 A.7.3). They take one to five bytes a packet. */
 typedef enum {
-  CJ2K_PLT_AUTO = 0, /**< with CJ2K_STYLE_BYPASS, whose packets take longest to read, but not with
-                        slices */
-  CJ2K_PLT_ON,       /**< yes; an error with slices */
-  CJ2K_PLT_OFF,      /**< no */
+  CJ2K_PLT_OFF = 0, /**< no */
+  CJ2K_PLT_ON = 1,  /**< yes; an error with slices */
+  CJ2K_PLT_AUTO,    /**< with CJ2K_STYLE_BYPASS, whose packets take longest to read, if there are
+                       4096 code-blocks a tile or more and one layer, and neither SOP,
+                       CJ2K_STYLE_TERMALL nor slices: where it is of use */
 } Cj2kPlt;
 /** Profiles of T.800 A.10 whose limits an encoder keeps; see docs/profiles.md. */
 typedef enum {

@@ -13,7 +13,7 @@ static const struct {
     {"in-flight", "frames-in-flight", NULL, NULL},
     {"profile-lenient", "profile-strict", "false", NULL},
     {"no-plt", "plt", "false",
-     "No PLT marker segments, which codeblock-style=bypass has by default"},
+     "Write no PLT marker segments, which many code-blocks with codeblock-style=bypass have by default"},
 };
 
 void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params)
@@ -68,6 +68,12 @@ static const Cj2kOption *find_option(const ToolOptions *options, const char *nam
   return option;
 }
 
+/* A switch that is on by default, which the tools' option turns off. */
+static bool is_on(const Cj2kOption *option)
+{
+  return option->kind == CJ2K_OPTION_BOOLEAN && option->standard != 0;
+}
+
 /* Parses an option of the table; `name` begins with "--", `value` is as it was typed, so that an
  * error can name the option (G_OPTION_FLAG_FILENAME). A switch has no value; it turns off what is
  * on by default. */
@@ -78,7 +84,7 @@ static gboolean parse_option(const gchar *name, const gchar *value, gpointer dat
 
   g_assert(option);
   if (!value)
-    value = option->standard != 0 ? "false" : "true";
+    value = is_on(option) ? "false" : "true";
   char *text = g_locale_to_utf8(value, -1, NULL, NULL, NULL);
   if (!text) {
     const char *charset;
@@ -166,7 +172,7 @@ static GOptionEntry make_entry(ToolOptions *options, const Cj2kOption *option)
                         .arg_data = (gpointer)parse_option,
                         .arg_description = alone ? NULL : value_name(option)};
 
-  if (alone && option->standard != 0)
+  if (is_on(option))
     entry.long_name = own_text(options, g_strconcat("no-", option->name, NULL));
   cj2k_option_help(&own, help, sizeof help);
   entry.description = own_text(options, g_strdup(help));

@@ -8,7 +8,7 @@
  * one tile every precinct is marked, so that a receiver can resynchronise after a loss. RTP packets
  * name their resolution and layer, so that devices on the way can leave out the highest ones.
  *
- * The positions of the packets in a codestream are read from PLT marker segments (`plt=true` of the
+ * The positions of the packets in a codestream are read from PLT marker segments (`plt` of the
  * encoder) if it has them, otherwise from the packet headers.
  *
  * With alignment=subframe in the caps (`slices=true` of the encoder) packets leave as soon as their

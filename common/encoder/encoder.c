@@ -115,6 +115,21 @@ static bool set_comment(Cj2kEncoder *encoder, const char *text, Cj2kError *error
   return false;
 }
 
+/* Decides on PLT: it pays where packets take longest to read, and where a decoder can read them
+ * with several threads for it (packets_runs.c). */
+static void choose_plt(Cj2kEncoder *encoder)
+{
+  Cj2kEncoderParams *p = &encoder->setup.params;
+  uint32_t blocks = encoder->plan->num_blocks / encoder->plan->num_tiles;
+  uint8_t style = p->codeblock_style & (CJ2K_STYLE_BYPASS | CJ2K_STYLE_TERMALL);
+
+  if (p->plt != CJ2K_PLT_AUTO)
+    return;
+  bool pays = style == CJ2K_STYLE_BYPASS && p->num_layers == 1 && !p->sop && !p->slices &&
+              blocks >= CJ2K_DIVIDED_BLOCKS;
+  p->plt = pays ? CJ2K_PLT_ON : CJ2K_PLT_OFF;
+}
+
 static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
                          const Cj2kEncoderImage *image, const Cj2kLayout *layout, Cj2kError *error)
 {
@@ -128,6 +143,7 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   encoder->header = cj2k_setup_header(&encoder->setup);
   if (cj2k_plan_new(encoder->header, 0, 0, &encoder->plan, error) != CJ2K_OK)
     return false;
+  choose_plt(encoder);
   encoder->threads = cj2k_threads_new(num_threads(&encoder->setup.params));
   if (!encoder->threads) {
     cj2k_error_set(error, CJ2K_ERROR_MEMORY, "no thread could be started");

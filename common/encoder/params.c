@@ -20,6 +20,7 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
       .codeblock_height = 64,
       .num_layers = 1,
       .average_window = 120,
+      .plt = CJ2K_PLT_AUTO,
   };
 }
 
@@ -249,14 +250,6 @@ static Cj2kStatus check_slices(const Cj2kEncoderSetup *setup, Cj2kError *error)
   return CJ2K_OK;
 }
 
-static void choose_plt(Cj2kEncoderParams *p)
-{
-  if (p->plt != CJ2K_PLT_AUTO)
-    return;
-  bool bypass = p->codeblock_style & CJ2K_STYLE_BYPASS;
-  p->plt = bypass && !p->slices ? CJ2K_PLT_ON : CJ2K_PLT_OFF;
-}
-
 static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
@@ -412,7 +405,6 @@ Cj2kStatus cj2k_setup_init(Cj2kEncoderSetup *setup, const Cj2kEncoderParams *par
     setup->params.reversible_transform = true;
   if (!setup->params.guard_bits)
     setup->params.guard_bits = 2;
-  choose_plt(&setup->params);
   return check_combination(setup, error);
 }
 

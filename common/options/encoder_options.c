@@ -109,9 +109,9 @@ static const Cj2kOptionWord styles[] = {
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord plts[] = {
-  { CJ2K_PLT_AUTO, "auto", "With codeblock-style=bypass, whose packets take longest to read, but not with slices" },
-  { CJ2K_PLT_ON, "true", "Write them" },
   { CJ2K_PLT_OFF, "false", "Write none" },
+  { CJ2K_PLT_ON, "true", "Write them" },
+  { CJ2K_PLT_AUTO, "auto", "With codeblock-style=bypass, whose packets take longest to read, if there are 4096 code-blocks a tile or more and one layer, and neither sop, termall nor slices" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord latency_profiles[] = {
@@ -344,8 +344,8 @@ static const Cj2kOption options[] = {
     BOOLEAN, PARAM(eph) },
   { "tlm", "TLM", "Write TLM marker segments: the lengths of tile-parts",
     BOOLEAN, PARAM(tlm) },
-  { "plt", "PLT", "PLT marker segments: the lengths of packets, which let decoders read packets with several threads, and the RTP payloader find them without reading",
-    WORD("Plt", plts), .flags = CJ2K_OPTION_SWITCH, PARAM(plt) },
+  { "plt", "PLT", "Write PLT marker segments: the lengths of packets, which let decoders read packets with several threads, and the RTP payloader find them without reading",
+    WORD("Plt", plts), .standard = CJ2K_PLT_AUTO, .flags = CJ2K_OPTION_SWITCH, PARAM(plt) },
   { "slices", "Slices", "Code slice by slice, for latency below a frame: needs progression-order=pcrl, one tile, one layer, neither tlm nor plt=true",
     BOOLEAN, PARAM(slices) },
   { "slice-buffer-lines", "Slice buffer", "For slices with a budget: how far slices may run ahead of a constant bit rate, as lines of the picture by their share of the budget, which is also how long a byte waits on a link of that rate; 0 = the whole picture", "lines",

@@ -304,7 +304,10 @@ Cj2kStatus cj2k_option_parse(const Cj2kOption *option, const char *text, void *p
   switch (option->kind) {
   case CJ2K_OPTION_BOOLEAN: ok = parse_boolean(text, &value); break;
   case CJ2K_OPTION_INTEGER: ok = parse_integer(option, text, &value); break;
-  case CJ2K_OPTION_WORD: ok = find_word(option->words, text, &value); break;
+  case CJ2K_OPTION_WORD:
+    ok = find_word(option->words, text, &value) ||
+         (option->flags & CJ2K_OPTION_SWITCH && parse_boolean(text, &value));
+    break;
   case CJ2K_OPTION_FLAGS: ok = parse_flags(option->words, text, &value); break;
   case CJ2K_OPTION_NUMBER:
     if (!cj2k_option_read_number(&rest, option->min, option->max, &number) || *rest)

@@ -27,7 +27,8 @@ enum {
   CJ2K_OPTION_MIB = 32,       /* INTEGER of 8 bytes: the field counts bytes, the option MiB */
   CJ2K_OPTION_AUTO =
       64, /* INTEGER: in the elements 0 is the default and leaves it to the element */
-  CJ2K_OPTION_SWITCH = 128, /* WORD: in the tools the option's name stands for `true` */
+  CJ2K_OPTION_SWITCH = 128, /* WORD with `false` = 0, `true` = 1 and others: it can be given like a
+                               BOOLEAN, in the tools by its name alone */
   CJ2K_OPTION_NO_PROPERTY =
       16, /* only for the library and the tools: the element takes the value from the stream */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Finds what a sender has to know of a codestream: where its headers end, and the position of each
- * packet (T.800 B.9). The positions come from PLT marker segments if every tile-part has them and
- * their lengths add up, otherwise from the packet headers.
+ * packet (T.800 B.9). The positions come from PLT marker segments if every tile-part has them,
+ * their lengths add up, and no tile-part is missing; otherwise from the packet headers.
  */
 #ifndef CJ2K_RTP_LOCATE_H
 #define CJ2K_RTP_LOCATE_H

@@ -234,10 +234,10 @@ def check_made(work):
 
 
 def check_plt(work):
-    """PLT with code-blocks that bypass the arithmetic coder, unless it is turned off; else if it is turned on."""
-    for options, count in ((("--codeblock-style", "bypass"), 1), (("--codeblock-style", "bypass", "--no-plt"), 0),
-                           (("--plt",), 1), ((), 0)):
-        path = encode(work, "plt.j2k", *options)
+    """PLT with many code-blocks that bypass the arithmetic coder, unless it is turned off; else if it is turned on."""
+    raw = "--codeblock-style", "bypass", "--codeblock-width", "4", "--codeblock-height", "4"
+    for options, count in ((raw, 1), ((*raw, "--no-plt"), 0), (("--plt",), 1), ((), 0)):
+        path = encode(work, "plt.j2k", *options, size=(160, 140))
         check(" ".join(("PLT:", *options)), (describe(path)[1]["codestreams"][0]["pointer_segments"]["PLT"], count))
 
 

@@ -148,7 +148,7 @@ static void check_word_text(const Cj2kOption *option, Params *params)
 
 static void check_switch_text(const Cj2kOption *option, Params *params)
 {
-  if (option->kind != CJ2K_OPTION_BOOLEAN)
+  if (!cj2k_option_is_switch(option))
     return;
   g_assert_cmpint(cj2k_option_parse(option, "off", params, NULL), ==, CJ2K_OK);
   g_assert_cmpint(cj2k_option_get(option, params), ==, 0);

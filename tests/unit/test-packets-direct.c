@@ -356,31 +356,45 @@ static gsize find_plt(const uint8_t *data, gsize size)
   return data[at] == 0xff && data[at + 1] == 0x58 ? at : 0;
 }
 
-/* With raw passes the encoder writes PLT without being told to, as if it had been. */
+/* By itself the encoder writes PLT with raw passes, where a decoder can make use of it, as if it
+ * had been told to. */
 static void test_auto(void)
 {
   static const struct {
     const char *options;
     bool written;
   } cases[] = {
-      {"codeblock-style=bypass", true},
-      {"codeblock-style=bypass+causal rate-control=lossless precincts=64x64", true},
-      {"codeblock-style=bypass bits-per-pixel=2 rate-control=cbr", true},
-      {"codeblock-style=causal", false},
-      {"block-coder=ht", false},
-      {"codeblock-style=bypass latency-profile=ultra", false},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass", true},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass+causal rate-control=lossless "
+       "precincts=64x64",
+       true},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass bits-per-pixel=6", true},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass tile-width=200", true},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass tile-width=64", false},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass sop=true", false},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass+termall", false},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass num-layers=2", false},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=causal", false},
+      {"codeblock-width=4 codeblock-height=4 block-coder=ht", false},
+      {"codeblock-width=64 codeblock-height=4 codeblock-style=bypass", false},
+      {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass latency-profile=ultra", false},
   };
 
   for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
     gchar *told =
         g_strconcat(cases[i].options, cases[i].written ? " plt=true" : " plt=false", NULL);
-    GBytes *chosen = encode(cases[i].options, 0), *same = encode(told, 0);
+    gchar *chooses = g_strconcat(cases[i].options, " plt=auto", NULL);
+    GBytes *by_default = encode(cases[i].options, 0), *chosen = encode(chooses, 0),
+           *same = encode(told, 0);
     gsize size;
-    const uint8_t *data = g_bytes_get_data(chosen, &size);
+    const uint8_t *data = g_bytes_get_data(by_default, &size);
+    g_assert_true(g_bytes_equal(by_default, same));
     g_assert_true(g_bytes_equal(chosen, same));
     g_assert_cmpint(find_plt(data, size) != 0, ==, cases[i].written);
+    g_bytes_unref(by_default);
     g_bytes_unref(chosen);
     g_bytes_unref(same);
+    g_free(chooses);
     g_free(told);
   }
 }

@@ -190,7 +190,7 @@ static void random_params(GRand *rand, Cj2kEncoderParams *p)
   p->sop = g_rand_boolean(rand);
   p->eph = g_rand_boolean(rand);
   p->tlm = g_rand_boolean(rand);
-  p->plt = (Cj2kPlt)g_rand_int_range(rand, CJ2K_PLT_AUTO, CJ2K_PLT_OFF + 1);
+  p->plt = (Cj2kPlt)g_rand_int_range(rand, CJ2K_PLT_OFF, CJ2K_PLT_AUTO + 1);
   p->image_x0 = (uint32_t)g_rand_int_range(rand, 0, 20);
   p->image_y0 = (uint32_t)g_rand_int_range(rand, 0, 20);
   if (g_rand_boolean(rand)) {
