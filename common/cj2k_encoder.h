@@ -241,7 +241,8 @@ typedef struct {
   uint32_t average_window; /**< frames, 16..100000; default 120 */
   /** Ceiling for the packets of each component in bytes, up to 2^32 - 1. With CJ2K_RATE_CBR,
    * without an average, other components take what one may not; else they have what the target asks
-   * for. */
+   * for. With CJ2K_PROFILE_CINEMA_4K the highest resolution does not count, as in its own limit
+   * (docs/profiles.md). */
   uint64_t max_component_bytes;
   /** Regions of interest, for CJ2K_RATE_CBR without an average: bytes go where they save most of
    * the weighted error. Where regions overlap the last one holds; all else has a weight of 1. */

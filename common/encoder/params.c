@@ -216,14 +216,20 @@ static Cj2kStatus set_colour(Cj2kEncoderSetup *setup, Cj2kError *error)
 }
 
 /* Checks regions of interest. */
-static Cj2kStatus check_regions(const Cj2kEncoderParams *p, Cj2kError *error)
+static Cj2kStatus check_regions(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
+  const Cj2kEncoderParams *p = &setup->params;
+
   if (p->num_regions > CJ2K_MAX_REGIONS)
     REFUSE("roi has %u regions, %u are allowed", p->num_regions, CJ2K_MAX_REGIONS);
   for (uint32_t i = 0; i < p->num_regions; i++)
     if (!p->regions[i].width || !p->regions[i].height ||
         !(p->regions[i].weight >= 1.0 / 64 && p->regions[i].weight <= 64))
       REFUSE("roi: region %u is empty or has a weight outside of 1/64..64", i);
+  for (uint32_t i = 0; i < p->num_regions; i++)
+    if (p->regions[i].x >= setup->image.width || p->regions[i].y >= setup->image.height)
+      cj2k_setup_warn(setup, "roi: region %u at %u, %u has no effect: the picture has %u x %u", i,
+                      p->regions[i].x, p->regions[i].y, setup->image.width, setup->image.height);
   return CJ2K_OK;
 }
 
@@ -256,7 +262,7 @@ static Cj2kStatus check_combination(Cj2kEncoderSetup *setup, Cj2kError *error)
 
   if (p->rate_control == CJ2K_RATE_LOSSLESS && p->rgb_to_xyz == CJ2K_XYZ_ON)
     REFUSE("rate-control lossless and conversion to X'Y'Z' contradict each other");
-  Cj2kStatus status = check_regions(p, error);
+  Cj2kStatus status = check_regions(setup, error);
   if (status != CJ2K_OK)
     return status;
   if (p->rate_control == CJ2K_RATE_CBR && cj2k_setup_frame_bytes(setup) == UINT64_MAX &&

@@ -263,7 +263,7 @@ static const Cj2kOption options[] = {
     INTEGER(16, 100000, 120), PARAM(average_window) },
   { "max-frame-bytes", "Bytes of a frame", "Ceiling of a frame in bytes, with every rate-control; 0 = unset: by the profile, or none", "bytes",
     INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(max_frame_bytes) },
-  { "max-component-bytes", "Bytes of a component", "Ceiling of each component of a frame in bytes; 0 = unset: by the profile, or none", "bytes",
+  { "max-component-bytes", "Bytes of a component", "Ceiling of each component of a frame in bytes, with profile=cinema-4k of its lower resolutions; 0 = unset: by the profile, or none", "bytes",
     INTEGER(0, UINT32_MAX, 0), .flags = CJ2K_OPTION_LIVE, PARAM(max_component_bytes) },
   { "quant-step", "Step size", "Step relative to full scale, for rate-control=qstep (for example 0.000244 = 1/4096); 0 = unset",
     .kind = CJ2K_OPTION_NUMBER, .max = 0.5, .flags = CJ2K_OPTION_LIVE, PARAM(quant_step) },

@@ -201,6 +201,27 @@ static void test_in_flight(void)
   test_picture_clear(&picture);
 }
 
+/* A region of which no sample is in the picture is named by a warning. */
+static void test_outside(void)
+{
+  static const char *const places[] = {"64,0,9,9,4", "0,48,9,9,4", "1,1,9,9,4;70,50,1,1,2"};
+  Cj2kError error = {0};
+  TestPicture picture;
+
+  test_picture_init(&picture, SCENE_NATURAL, 64, 48, 1, 8, false, NULL, NULL, 0, 0);
+  for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
+    Cj2kEncoderParams params = params_of(0, "max-frame-bytes=4000");
+    g_assert_cmpint(cj2k_encoder_params_set(&params, "roi", places[i], &error), ==, CJ2K_OK);
+    Cj2kEncoder *encoder = cj2k_encoder_open(&params, &picture.image, &picture.layout, &error);
+    gchar *says = g_strdup_printf("roi: region %u at", params.num_regions - 1);
+    g_assert_nonnull(strstr(cj2k_encoder_warning(encoder), says));
+    g_assert_nonnull(strstr(cj2k_encoder_warning(encoder), "64 x 48"));
+    cj2k_encoder_close(encoder);
+    g_free(says);
+  }
+  test_picture_clear(&picture);
+}
+
 static void test_refused(void)
 {
   static const char *const malformed[] = {
@@ -250,6 +271,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate-regions/weights", test_weights);
   g_test_add_func("/rate-regions/without-effect", test_without_effect);
   g_test_add_func("/rate-regions/in-flight", test_in_flight);
+  g_test_add_func("/rate-regions/outside", test_outside);
   g_test_add_func("/rate-regions/refused", test_refused);
   return g_test_run();
 }
