@@ -376,6 +376,9 @@ CJ2K_API const char *cj2k_encoder_why_cpu(const Cj2kEncoder *encoder);
 /** What cj2k_encoder_open overruled or changed: one sentence, or several with "; " between them,
  * valid until the encoder is closed. NULL if nothing. */
 CJ2K_API const char *cj2k_encoder_warning(const Cj2kEncoder *encoder);
+/** What decides how many bytes a frame takes, never CJ2K_RATE_AUTO. Called on the thread that
+ * submits. */
+CJ2K_API Cj2kRateControl cj2k_encoder_rate_control(const Cj2kEncoder *encoder);
 /** Rsiz of the codestreams that the encoder writes. */
 CJ2K_API uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder);
 

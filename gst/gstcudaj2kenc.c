@@ -105,47 +105,80 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *p
 
 /* -------------------------------------------------------------------------------- format --- */
 
+void gst_cuda_j2k_enc_try(GstCudaJ2kEnc *self)
+{
+  GST_OBJECT_LOCK(self);
+  gst_cuda_j2k_settings_assign(&self->tried, &self->codec.settings, sizeof self->params);
+  GST_OBJECT_UNLOCK(self);
+}
+
+void gst_cuda_j2k_enc_accept(GstCudaJ2kEnc *self)
+{
+  gst_cuda_j2k_settings_assign(&self->accepted, &self->tried, sizeof self->params);
+  self->has_accepted = TRUE;
+}
+
+/* Opens an encoder for self->info and self->stream with these settings, to which *params points
+ * afterwards. NULL: *error says why. */
+static Cj2kEncoder *open_with(GstCudaJ2kEnc *self, const GstCudaJ2kSettings *settings,
+                              Cj2kEncoderParams *params, Cj2kError *error)
+{
+  Cj2kComponent components[4];
+  Cj2kEncoderImage image;
+  Cj2kLayout layout;
+  gchar *reason = NULL;
+
+  gst_cuda_j2k_enc_image(&self->stream, &self->info, self->format, components, &image);
+  cj2k_video_format_layout(self->format, &layout);
+  if (!gst_cuda_j2k_enc_make_params(settings, &self->info, &self->stream, self->frames, params,
+                                    &reason)) {
+    *error = (Cj2kError){.code = CJ2K_ERROR_ARGUMENT};
+    g_strlcpy(error->text, reason, sizeof error->text);
+    g_free(reason);
+    return NULL;
+  }
+  gst_cuda_j2k_enc_fit_regions(&self->stream, params);
+  params->frames_in_flight = gst_cuda_j2k_codec_in_flight(&self->codec);
+  params->cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params->cuda_device);
+  if (self->stream.in_slices)
+    params->slice_ready = gst_cuda_j2k_enc_take_slice;
+  params->slice_user = self;
+  return cj2k_encoder_open(params, &image, &layout, error);
+}
+
+/* Opens an encoder with the settings of the properties, or, if these are not possible because of a
+ * change since the stream began, with those of before; a warning says so. NULL: *error says why. */
+static Cj2kEncoder *open_or_keep(GstCudaJ2kEnc *self, Cj2kEncoderParams *params, Cj2kError *error)
+{
+  gst_cuda_j2k_enc_try(self);
+  Cj2kEncoder *encoder = open_with(self, &self->tried, params, error);
+  if (encoder) {
+    gst_cuda_j2k_enc_accept(self);
+    return encoder;
+  }
+  if (error->code != CJ2K_ERROR_ARGUMENT || !self->has_accepted)
+    return NULL;
+  Cj2kError reason = *error;
+  encoder = open_with(self, &self->accepted, params, error);
+  if (encoder)
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, (GST_CUDA_J2K_RATE_STAYS, reason.text), (NULL));
+  return encoder;
+}
+
 /* Opens an encoder for self->info and self->stream; posts an error on failure. */
 static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 {
   Cj2kEncoderParams params;
-  Cj2kComponent components[4];
-  Cj2kEncoderImage image;
-  Cj2kLayout layout;
-  Cj2kError error = {0};
-  Cj2kEncoder *encoder = NULL;
+  Cj2kError error;
 
-  gst_cuda_j2k_enc_image(&self->stream, &self->info, self->format, components, &image);
-  cj2k_video_format_layout(self->format, &layout);
   g_atomic_int_set(&self->codec.live_changed, FALSE);
-  GST_OBJECT_LOCK(self);
-  gchar *reason = NULL;
-  gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
-                                             self->frames, &params, &reason);
-  gchar *comment = g_strdup(params.comment), *devices = g_strdup(params.cuda_devices);
-  GST_OBJECT_UNLOCK(self);
-  if (ok) {
-    self->num_regions = 0;
-    self->regions_refused = FALSE;
-    gst_cuda_j2k_enc_fit_regions(&self->stream, &params);
-    params.comment = comment;
-    params.cuda_devices = devices;
-    params.frames_in_flight = gst_cuda_j2k_codec_in_flight(&self->codec);
-    params.cuda_context = gst_cuda_j2k_context_handle(self->codec.context, &params.cuda_device);
-    if (self->stream.in_slices)
-      params.slice_ready = gst_cuda_j2k_enc_take_slice;
-    params.slice_user = self;
-    encoder = cj2k_encoder_open(&params, &image, &layout, &error);
-  }
-  if (!ok)
-    GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s.", reason), (NULL));
-  else if (!encoder)
+  self->num_regions = 0;
+  self->regions_refused = FALSE;
+  Cj2kEncoder *encoder = open_or_keep(self, &params, &error);
+  if (!encoder) {
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
-  g_free(comment);
-  g_free(devices);
-  g_free(reason);
-  if (!encoder)
     return FALSE;
+  }
   *profile = params.profile;
   self->stream.xyz_is_pq = params.xyz_transfer >= CJ2K_TRANSFER_PQ;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
@@ -289,6 +322,7 @@ static gboolean start(GstVideoEncoder *encoder)
   GstCudaJ2kEnc *self = ENC(encoder);
   gst_cuda_j2k_codec_find_gpu(&self->codec);
   self->started = TRUE;
+  self->has_accepted = FALSE;
   self->frames = 0;
   self->segment_pending = FALSE;
   return gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");
@@ -441,6 +475,8 @@ static void set_context(GstElement *element, GstContext *context)
 static void finalize(GObject *object)
 {
   gst_cuda_j2k_codec_clear(&ENC(object)->codec);
+  gst_cuda_j2k_settings_clear(&ENC(object)->tried);
+  gst_cuda_j2k_settings_clear(&ENC(object)->accepted);
   g_async_queue_unref(ENC(object)->slices);
   G_OBJECT_CLASS(gst_cuda_j2k_enc_parent_class)->finalize(object);
 }
@@ -493,5 +529,7 @@ static void gst_cuda_j2k_enc_init(GstCudaJ2kEnc *self)
   cj2k_encoder_params_init(&self->params);
   self->slices = g_async_queue_new();
   gst_cuda_j2k_codec_init(&self->codec, self, &codec_type, &self->params, &encoder->stream_lock);
+  gst_cuda_j2k_settings_init(&self->tried, &cj2k_encoder_options, &self->tried_params);
+  gst_cuda_j2k_settings_init(&self->accepted, &cj2k_encoder_options, &self->accepted_params);
   GST_PAD_SET_ACCEPT_TEMPLATE(GST_VIDEO_ENCODER_SINK_PAD(encoder));
 }

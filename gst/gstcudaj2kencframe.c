@@ -15,10 +15,9 @@ static gchar *apply_rate(GstCudaJ2kEnc *self, Cj2kEncoderParams *params)
   Cj2kError error = {0};
   gchar *reason = NULL;
 
-  GST_OBJECT_LOCK(self);
-  gboolean ok = gst_cuda_j2k_enc_make_params(&self->codec.settings, &self->info, &self->stream,
-                                             self->frames, params, &reason);
-  GST_OBJECT_UNLOCK(self);
+  gst_cuda_j2k_enc_try(self);
+  gboolean ok = gst_cuda_j2k_enc_make_params(&self->tried, &self->info, &self->stream, self->frames,
+                                             params, &reason);
   gst_cuda_j2k_enc_add_regions(self, params);
   gst_cuda_j2k_enc_fit_regions(&self->stream, params);
   if (ok && cj2k_encoder_set_rate(self->codec.object, params, &error) != CJ2K_OK)
@@ -34,9 +33,11 @@ static void change_rate(GstCudaJ2kEnc *self)
 
   self->regions_refused = FALSE;
   if (reason)
-    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, ("The rate stays as it was: %s.", reason), (NULL));
-  else
+    GST_ELEMENT_WARNING(self, LIBRARY, SETTINGS, (GST_CUDA_J2K_RATE_STAYS, reason), (NULL));
+  else {
+    gst_cuda_j2k_enc_accept(self);
     gst_cuda_j2k_enc_send_tags(self, &params);
+  }
   g_free(reason);
 }
 

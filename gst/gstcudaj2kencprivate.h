@@ -41,6 +41,12 @@ struct _GstCudaJ2kEnc {
   Cj2kEncoderParams params; /* values of the properties, without texts; of codec.settings */
   GstCudaJ2kCodec codec;    /* its object is a Cj2kEncoder, from set_format() on */
 
+  /* Copies of codec.settings; streaming thread only. `tried`: as they were when they were last
+   * given to the library; `accepted`: as they were when it last took them. */
+  Cj2kEncoderParams tried_params, accepted_params;
+  GstCudaJ2kSettings tried, accepted;
+  gboolean has_accepted; /* since start() */
+
   gboolean started;                     /* between start() and stop() */
   guint64 frames;                       /* submitted since start(); streaming thread only */
   Cj2kRegion regions[CJ2K_MAX_REGIONS]; /* of the last buffer's metadata; streaming thread only */
@@ -65,6 +71,9 @@ typedef struct _GstCudaJ2kEnc GstCudaJ2kEnc;
 typedef struct _GstCudaJ2kEncClass {
   GstVideoEncoderClass parent_class;
 } GstCudaJ2kEncClass;
+
+/* The warning for settings that are refused while there is an encoder; with the reason. */
+#define GST_CUDA_J2K_RATE_STAYS "The rate stays as it was: %s."
 
 /* gstcudaj2kencparams.c */
 /* Fills in the library's parameters from the settings, the frame rate of `info`, and `stream`.
@@ -92,6 +101,9 @@ void gst_cuda_j2k_enc_fit_regions(const GstCudaJ2kEncStream *stream, Cj2kEncoder
 void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *params);
 
 /* gstcudaj2kenc.c */
+/* Copies the settings of the properties to self->tried, and that to self->accepted. */
+void gst_cuda_j2k_enc_try(GstCudaJ2kEnc *self);
+void gst_cuda_j2k_enc_accept(GstCudaJ2kEnc *self);
 /* Before a frame: caps may have been refused since the last one, and those before them returned. */
 GstFlowReturn gst_cuda_j2k_enc_ensure_configured(GstCudaJ2kEnc *self);
 

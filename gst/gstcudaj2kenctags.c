@@ -26,7 +26,7 @@ void gst_cuda_j2k_enc_send_tags(GstCudaJ2kEnc *self, const Cj2kEncoderParams *pa
   gboolean ht = params->block_coder == CJ2K_CODER_HT;
   GstTagList *tags = gst_tag_list_new(GST_TAG_VIDEO_CODEC, ht ? "HTJ2K" : "JPEG 2000", NULL);
   gdouble peak = peak_bitrate(self, params), nominal = 1000.0 * (gdouble)params->average_bitrate;
-  if (!params->average_bitrate && params->rate_control == CJ2K_RATE_CBR)
+  if (!params->average_bitrate && cj2k_encoder_rate_control(self->codec.object) == CJ2K_RATE_CBR)
     nominal = peak;
   if (nominal > 0)
     gst_tag_list_add(tags, GST_TAG_MERGE_REPLACE, GST_TAG_NOMINAL_BITRATE,

@@ -180,6 +180,16 @@ void gst_cuda_j2k_settings_clear(GstCudaJ2kSettings *settings)
   g_clear_pointer(&settings->texts, g_free);
 }
 
+void gst_cuda_j2k_settings_assign(GstCudaJ2kSettings *to, const GstCudaJ2kSettings *from,
+                                  gsize size)
+{
+  memcpy(to->params, from->params, size);
+  for (gsize i = 0; i < to->table->count; i++) {
+    g_free(to->texts[i]);
+    to->texts[i] = g_strdup(from->texts[i]);
+  }
+}
+
 static gchar **text_of(const GstCudaJ2kSettings *settings, const Cj2kOption *option)
 {
   return &settings->texts[option - settings->table->options];

@@ -29,6 +29,10 @@ typedef struct {
 void gst_cuda_j2k_settings_init(GstCudaJ2kSettings *settings, const Cj2kOptionTable *table,
                                 gpointer params);
 void gst_cuda_j2k_settings_clear(GstCudaJ2kSettings *settings);
+/* Makes `to`, which is initialised for the same table, hold the values of `from`. `size`: of the
+ * library's struct. */
+void gst_cuda_j2k_settings_assign(GstCudaJ2kSettings *to, const GstCudaJ2kSettings *from,
+                                  gsize size);
 void gst_cuda_j2k_settings_set(GstCudaJ2kSettings *settings, const Cj2kOption *option,
                                const GValue *value);
 void gst_cuda_j2k_settings_get(const GstCudaJ2kSettings *settings, const Cj2kOption *option,

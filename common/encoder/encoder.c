@@ -251,6 +251,11 @@ const char *cj2k_encoder_warning(const Cj2kEncoder *encoder)
   return encoder->setup.warning[0] ? encoder->setup.warning : NULL;
 }
 
+Cj2kRateControl cj2k_encoder_rate_control(const Cj2kEncoder *encoder)
+{
+  return encoder->setup.params.rate_control;
+}
+
 uint16_t cj2k_encoder_rsiz(const Cj2kEncoder *encoder)
 {
   return encoder->header->rsiz;

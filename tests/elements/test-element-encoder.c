@@ -121,6 +121,65 @@ static void test_interlaced_warning(void)
   rig_free(&rig);
 }
 
+/* Pushes a frame, and returns the size of its codestream. */
+static gsize encoded_size(Rig *rig, GstBuffer *raw)
+{
+  g_assert_cmpint(push_frame(rig->h, raw, 0), ==, GST_FLOW_OK);
+  GstBuffer *coded = gst_harness_pull(rig->h);
+  gsize size = gst_buffer_get_size(coded);
+  gst_buffer_unref(coded);
+  return size;
+}
+
+static void assert_rate_stays(Rig *rig, const gchar *reason)
+{
+  gchar *text = rig_message(rig, GST_MESSAGE_WARNING);
+  g_assert_nonnull(text);
+  g_assert_nonnull(strstr(text, "The rate stays as it was"));
+  g_assert_nonnull(strstr(text, reason));
+  g_free(text);
+  g_assert_null(rig_message(rig, GST_MESSAGE_ERROR));
+}
+
+/* A change that is refused does not count, with new caps neither, until the properties together are
+ * possible; a stream does not begin with such ones. */
+static void test_refused_changes(void)
+{
+  static const struct {
+    const gchar *properties, *name, *value, *reason, *undone;
+  } cases[] = {
+      {"quality=60", "roi", "1,1,10,10,4", "roi needs rate-control cbr", ""},
+      {"quality=60", "psnr", "30", "rate-control", "45"},
+      {"bitrate=2000", "roi", "garbage", "roi", ""},
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+    GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, 192, 96);
+    GstBuffer *raw = pixels_buffer(&source, 0);
+    Rig rig = rig_encoder(cases[i].properties, &source);
+    GstElement *element = rig_element(&rig, "cudaj2kenc");
+    gsize size = encoded_size(&rig, raw);
+    gst_util_set_object_arg(G_OBJECT(element), cases[i].name, cases[i].value);
+    gsize refused = encoded_size(&rig, raw);
+    g_assert_true(MAX(size, refused) - MIN(size, refused) <= size / 50);
+    assert_rate_stays(&rig, cases[i].reason);
+    for (guint width = 128; width <= 192; width += 64) { /* other caps, and those of before */
+      GstVideoInfo other = video(GST_VIDEO_FORMAT_I422_10LE, width, 96);
+      GstBuffer *changed = pixels_buffer(&other, 0);
+      gst_harness_set_src_caps(rig.h, gst_video_info_to_caps(&other));
+      size = encoded_size(&rig, changed);
+      assert_rate_stays(&rig, cases[i].reason);
+      gst_buffer_unref(changed);
+    }
+    g_assert_true(MAX(size, refused) - MIN(size, refused) <= size / 50);
+    gst_util_set_object_arg(G_OBJECT(element), cases[i].name, cases[i].undone);
+    (void)encoded_size(&rig, raw);
+    g_assert_null(rig_message(&rig, GST_MESSAGE_WARNING));
+    gst_object_unref(element);
+    gst_buffer_unref(raw);
+    rig_free(&rig);
+  }
+}
+
 /* ----------------------------------------------------------------------------- streaming --- */
 
 static void test_eos(void)
@@ -415,6 +474,7 @@ int main(int argc, char **argv)
   g_test_add_func("/encoder/caps", test_caps);
   g_test_add_func("/encoder/media-types", test_media_types);
   g_test_add_func("/encoder/interlaced-warning", test_interlaced_warning);
+  g_test_add_func("/encoder/refused-changes", test_refused_changes);
   g_test_add_func("/encoder/eos", test_eos);
   g_test_add_func("/encoder/same-bytes", test_same_bytes);
   g_test_add_func("/encoder/flush", test_flush);

@@ -190,6 +190,7 @@ static void test_tags(void)
       {"cudaj2kenc rate-control=cbr max-frame-bytes=4000", "JPEG 2000", 4000 * 8 * FPS,
        4000 * 8 * FPS},
       {"cudaj2kenc rate-control=cbr bitrate=900", "JPEG 2000", 900000, 900000},
+      {"cudaj2kenc bitrate=900", "JPEG 2000", 900000, 900000},
       {"cudaj2kenc quality=50 bitrate=900 max-frame-bytes=4000000", "JPEG 2000", 0, 900000},
       {"cudaj2kenc average-bitrate=700 bitrate=900", "JPEG 2000", 700000, 900000},
   };
