@@ -86,6 +86,7 @@ struct MqEncoder {
     uint32_t add, shift;
   };
   static constexpr uint32_t kFar = 8;
+  static constexpr uint32_t kWholeInterval = 0x80000000u; /* A at the begin of a segment */
 
   uint32_t a; /* in bits 31..16 */
   uint32_t c; /* 28 bits, of which the highest is a carry */
@@ -96,7 +97,7 @@ struct MqEncoder {
    * of the segment: it goes to the word before it. */
   __device__ __forceinline__ uint32_t start(ByteRoom &room)
   {
-    a = 0x80000000u;
+    a = kWholeInterval;
     c = byte = 0;
     ct = 12;
     return room.start_segment(1);

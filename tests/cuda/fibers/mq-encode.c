@@ -112,6 +112,7 @@ static Cj2kCudaMqCode make_job(const Frame *frame, GRand *rand, GPtrArray *array
                                      .distortions = dirty(num * passes * sizeof(uint64_t))},
                         .counts = g_new0(Cj2kCudaMqFrameCounts, 1),
                         .alone = random_to(rand, 1),
+                        .pairs = random_to(rand, 1),
                         .symbol_room = SYMBOL_ROOM,
                         .order = dirty(num * sizeof(uint32_t)),
                         .room = dirty(room),
