@@ -164,6 +164,19 @@ uint32_t cj2k_codestream_packet_markers(const Cj2kCodestreamWriter *writer)
   return (coding->sop ? CJ2K_SOP_BYTES : 0) + (coding->eph ? EPH_SIZE : 0);
 }
 
+/* Packet i in the order of the codestream, as it was laid out. */
+static const Cj2kWrittenPacket *written_packet(const Cj2kCodestreamWriter *writer, uint64_t i)
+{
+  const Cj2kPacketId *id = &writer->order[i];
+  return &writer->packets[(size_t)id->precinct_index * writer->num_layers + id->layer];
+}
+
+uint64_t cj2k_writer_packet_size(const Cj2kCodestreamWriter *writer, uint64_t i)
+{
+  const Cj2kWrittenPacket *packet = written_packet(writer, i);
+  return cj2k_codestream_packet_markers(writer) + packet->header_size + packet->body_size;
+}
+
 /* A packet length in PLT (A.7.3): 7 bits a byte, most significant first, bit 7 says that more
  * follows. */
 static uint32_t encode_length(uint64_t length, uint8_t bytes[10])
@@ -464,7 +477,7 @@ void cj2k_writer_put_part_header(const Cj2kCodestreamWriter *writer, const Cj2kW
 static uint64_t body_offset(const Cj2kCodestreamWriter *writer, uint64_t i)
 {
   return writer->offsets[i] + cj2k_writer_packet_size(writer, i) -
-         cj2k_writer_packet(writer, i)->body_size;
+         written_packet(writer, i)->body_size;
 }
 
 /* Writes SOP, packet header and EPH (A.8, B.10). `number` counts the packets of the tile. */
@@ -472,7 +485,7 @@ static void write_packet_header(const Cj2kCodestreamWriter *writer, uint64_t i, 
                                 uint8_t *codestream)
 {
   const Cj2kTileCoding *coding = &writer->plan->header->coding;
-  const Cj2kWrittenPacket *packet = cj2k_writer_packet(writer, i);
+  const Cj2kWrittenPacket *packet = written_packet(writer, i);
   uint8_t *out = codestream + writer->offsets[i];
 
   if (coding->sop) {
@@ -493,7 +506,7 @@ void cj2k_writer_put_packet(const Cj2kCodestreamWriter *writer, uint64_t i, uint
 
   if (headers)
     write_packet_header(writer, i, number, writing->out);
-  if (cj2k_writer_packet(writer, i)->body_size)
+  if (written_packet(writer, i)->body_size)
     cj2k_packet_copy_blocks(writer->packet_writer, writing->source, first, count,
                             writer->order[i].layer, writing->out + body_offset(writer, i));
 }
@@ -563,7 +576,7 @@ const GArray *cj2k_codestream_list_runs(Cj2kCodestreamWriter *writer,
   for (uint64_t i = 0; i < writer->num_packets; i++) {
     const Cj2kPacketId *id = &writer->order[i];
     uint32_t first, count = cj2k_packet_blocks(writer->packet_writer, id->precinct_index, &first);
-    if (cj2k_writer_packet(writer, i)->body_size)
+    if (written_packet(writer, i)->body_size)
       cj2k_packet_list_runs(writer->packet_writer, source, first, count, id->layer,
                             body_offset(writer, i), writer->runs);
   }

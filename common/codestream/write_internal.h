@@ -62,21 +62,8 @@ struct Cj2kCodestreamWriter {
   GArray *precincts; /* uint32_t: of the slice at hand */
 };
 
-/* Packet i in the order of the codestream, as it was laid out. */
-static inline const Cj2kWrittenPacket *cj2k_writer_packet(const Cj2kCodestreamWriter *writer,
-                                                          uint64_t i)
-{
-  const Cj2kPacketId *id = &writer->order[i];
-  return &writer->packets[(size_t)id->precinct_index * writer->num_layers + id->layer];
-}
-
-/* Its bytes, with SOP and EPH. */
-static inline uint64_t cj2k_writer_packet_size(const Cj2kCodestreamWriter *writer, uint64_t i)
-{
-  const Cj2kWrittenPacket *packet = cj2k_writer_packet(writer, i);
-  return cj2k_codestream_packet_markers(writer) + packet->header_size + packet->body_size;
-}
-
+/* Bytes of packet i in the order of the codestream, as it was laid out, with SOP and EPH. */
+uint64_t cj2k_writer_packet_size(const Cj2kCodestreamWriter *writer, uint64_t i);
 /* Writes SOT, PLT, a comment if there is one, and SOD. */
 void cj2k_writer_put_part_header(const Cj2kCodestreamWriter *writer, const Cj2kWriterPart *part,
                                  uint8_t *out);

@@ -111,14 +111,19 @@ static void fill_blocks(Fixture *f, GRand *rand)
                                  .retained = f->retained};
 }
 
+static Cj2kWriteOptions options_of(const Cj2kEncoderParams *p)
+{
+  return (Cj2kWriteOptions){.comment = p->comment,
+                            .tile_parts = p->tile_parts,
+                            .tlm = p->tlm,
+                            .plt = p->plt == CJ2K_PLT_ON};
+}
+
 /* Writes the whole codestream; its size is the one that was laid out. */
 static uint8_t *write_all(Fixture *f, size_t *size)
 {
   const Cj2kEncoderParams *p = &f->setup.params;
-  Cj2kWriteOptions options = {.comment = p->comment,
-                              .tile_parts = p->tile_parts,
-                              .tlm = p->tlm,
-                              .plt = p->plt == CJ2K_PLT_ON};
+  Cj2kWriteOptions options = options_of(p);
   Cj2kCodestreamWriter *writer = NULL;
   Cj2kCodestreamSize laid_out;
   Cj2kError error = {0};
@@ -603,10 +608,7 @@ static uint8_t *write_from_sizes(Fixture *f, size_t room)
 {
   const Cj2kEncoderParams *p = &f->setup.params;
   const Cj2kQuantisation *quantisation = f->header->coding.quantisation;
-  Cj2kWriteOptions options = {.comment = p->comment,
-                              .tile_parts = p->tile_parts,
-                              .tlm = p->tlm,
-                              .plt = p->plt == CJ2K_PLT_ON};
+  Cj2kWriteOptions options = options_of(p);
   Cj2kPacketWriter *packet_writer = cj2k_packet_writer_new(f->plan, 1);
   const Cj2kWrittenPacket *packets = cj2k_packets_prepare(packet_writer, &f->source, NULL);
   Cj2kPacketSize *sizes = g_new0(Cj2kPacketSize, f->plan->num_precincts + 1);
