@@ -37,7 +37,9 @@ __device__ __forceinline__ MqEncoder::Delta unpack_delta(uint32_t word)
   return {word & 0xFFFF, word >> kDeltaShift};
 }
 
-/* The symbols of a block, which are loaded so early that nothing has to wait for them. */
+/* The symbols of a block, which are loaded so early that nothing has to wait for them.
+ * BlockCoder::code() does the same without this struct, with which the compiler orders the
+ * instructions of its loop otherwise; a state that had it there was 17 % slower. */
 struct SymbolQueue {
   const uint4 *in;
   uint4 words, next, after, later;
