@@ -330,8 +330,6 @@ void cj2k_cuda_encode_mq_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
                                     .max_width = encoder->lists.max_width,
                                     .max_height = encoder->lists.max_height,
                                     .max_planes = max_planes},
-                       .alone = !encoder->blocking,
-                       .pairs = !encoder->blocking && !encoder->lists.many_segments,
                        .symbol_room = symbol_room};
   slot->blocks.placed = cj2k_cuda_encode_leaves_bytes(slot, job);
   slot->mq.pass_lengths = job->pass_lengths || job->blocks;

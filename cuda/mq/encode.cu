@@ -2,13 +2,14 @@
 /*
  * Arithmetic coding of MQ code-blocks (T.800 annex C), in three kernels. The first one orders the
  * code-blocks: those with most symbols start first, and neighbours have about the same number, so
- * that the threads of a warp finish together. In the second one a thread codes the symbols of a
- * code-block (symbols.h) to bytes, or two threads do. In the third one a warp writes the raw passes
- * of a code-block, finds where its passes and segments may end, or what packet headers say of them,
+ * that the threads of a warp finish together. In the second one two threads of two warps code the
+ * symbols of a code-block (symbols.h) to bytes. In the third one a warp writes the raw passes of a
+ * code-block, finds where its passes and segments may end, or what packet headers say of them,
  * and copies the bytes that are needed to the frame's output.
  */
-#include "coder_pair.cuh"
+#include "byte_coder.cuh"
 #include "header_bits.cuh"
+#include "interval_coder.cuh"
 #include "raw_segments.cuh"
 #include "tasks.cuh"
 
@@ -81,60 +82,44 @@ __global__ void __launch_bounds__(kOrderThreads) order_kernel(Cj2kCudaMqCode fra
 
 /* -------------------------------------------------------------------------------- coding --- */
 
-template <uint32_t LANES> __global__ void __launch_bounds__(kWarp) code_kernel(Cj2kCudaMqCode frame)
-{
-  __shared__ CoderMemory<LANES> memory;
-  memory.load_states(kWarp);
-  __syncwarp();
+struct CoderMemory {
+  IntervalMemory intervals;
+  DeltaMemory deltas;
+};
 
-  /* The shuffle hides where the lane comes from: the compiler would read it from its special
-   * register again at each use. */
-  uint32_t lane = __shfl_sync(kAll, threadIdx.x, threadIdx.x), task = blockIdx.x * LANES + lane;
-  if (lane >= LANES || task >= num_tasks(frame.contexts) || !has_symbols(frame))
-    return;
-  uint32_t b = frame.order[task];
-  if (!frame.contexts.mq_blocks[b].num_passes)
-    return;
-  BlockCoder<LANES> coder;
-  coder.memory = &memory;
-  coder.lane = lane;
-  coder.begin(frame, b);
-  coder.code(frame.contexts.symbols + frame.contexts.mq_blocks[b].first_symbol);
-  if (coder.failed)
-    atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->coded.failed), 1ull);
-}
-
-/* The same by pairs of warps. All threads are at each barrier, also those without a block. */
-__global__ void __launch_bounds__(2 * kWarp) pair_kernel(Cj2kCudaMqCode frame)
+/*
+ * Two warps code 32 blocks. The first one has A and the contexts, and writes to shared memory what
+ * symbols do to C; the second one has C and the bytes, and is behind by one chunk of symbols. Most
+ * instructions of a block wait for the one before: two warps with half of them take half the time.
+ * All threads are at each barrier, also those without a block.
+ */
+__global__ void __launch_bounds__(2 * kWarp) code_kernel(Cj2kCudaMqCode frame)
 {
-  __shared__ PairMemory memory;
-  memory.coder.load_states(2 * kWarp);
+  extern __shared__ uint4 shared[];
+  CoderMemory &memory = *reinterpret_cast<CoderMemory *>(shared);
+  memory.intervals.load_states(2 * kWarp);
   __syncthreads();
 
-  uint32_t own = threadIdx.x % kWarp, lane = __shfl_sync(kAll, own, own);
-  uint32_t task = blockIdx.x * kWarp + lane;
+  uint32_t lane = threadIdx.x % kWarp, task = blockIdx.x * kWarp + lane;
   bool first = threadIdx.x < kWarp;
   bool works = task < num_tasks(frame.contexts) && has_symbols(frame);
   uint32_t b = works ? frame.order[task] : 0;
   works = works && frame.contexts.mq_blocks[b].num_passes;
   IntervalCoder intervals;
   ByteCoder bytes;
-  intervals.memory = &memory.coder;
-  intervals.lane = bytes.lane = lane;
-  intervals.done = bytes.done = true;
-  bytes.failed = false;
+  intervals.use(memory.intervals, lane);
+  bytes.begin_without();
   if (works && first)
     intervals.begin(frame, b);
   else if (works)
     bytes.begin(frame, b);
 
-  bool ready = false; /* the second warp has nothing to do for the first chunk */
-  for (uint32_t chunk = 0; __syncthreads_or(!intervals.done || !bytes.done); chunk++) {
-    if (first)
-      intervals.code_chunk(memory.deltas[chunk & 1]);
-    else if (ready)
-      bytes.apply_chunk(memory.deltas[~chunk & 1]);
-    ready = true;
+  uint32_t deltas = shared_address(&memory.deltas.chunks[0][0][lane]);
+  for (uint32_t chunk = 0; __syncthreads_or(!intervals.done() || !bytes.done()); chunk++) {
+    if (first && !intervals.done())
+      intervals.code_chunk(deltas + chunk % 2 * kChunkBytes);
+    else if (chunk && !bytes.done())
+      bytes.apply_chunk(deltas + (chunk - 1) % 2 * kChunkBytes);
   }
   if (bytes.failed)
     atomicAdd(reinterpret_cast<unsigned long long *>(&frame.counts->coded.failed), 1ull);
@@ -333,33 +318,9 @@ __global__ void __launch_bounds__(kWarp *kEndWarps) end_kernel(Cj2kCudaMqCode fr
   }
 }
 
-/* ---------------------------------------------------------------------------- launchers --- */
-
-template <uint32_t LANES>
-cudaError_t launch_code(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t stream)
-{
-  code_kernel<LANES><<<(tasks + LANES - 1) / LANES, kWarp, 0, stream>>>(frame);
-  return cudaGetLastError();
-}
-
-cudaError_t launch_pairs(const Cj2kCudaMqCode &frame, uint32_t tasks, cudaStream_t stream)
-{
-  pair_kernel<<<(tasks + kWarp - 1) / kWarp, 2 * kWarp, 0, stream>>>(frame);
-  return cudaGetLastError();
-}
-
-/* The number of blocks of a warp. A frame that has the GPU to itself has few warps: fewer blocks in
- * each make more warps, in which lanes wait less for each other at the ends of passes. */
-uint32_t choose_lanes(uint32_t tasks, bool alone)
-{
-  constexpr uint32_t kMinLanes = 8, kWantedWarps = 1000; /* as many as a large GPU can use */
-  uint32_t lanes = kWarp;
-  while (alone && lanes > kMinLanes && tasks / lanes < kWantedWarps)
-    lanes /= 2;
-  return lanes;
-}
-
 } // namespace
+
+/* ----------------------------------------------------------------------------- launcher --- */
 
 cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
 {
@@ -369,12 +330,10 @@ cudaError_t cj2k_cuda_mq_code(const Cj2kCudaMqCode *frame, cudaStream_t stream)
   /* Each kernel believes what the one before it wrote: without that it would write anywhere. */
   order_kernel<<<1, kOrderThreads, 0, stream>>>(*frame);
   cudaError_t result = cudaGetLastError();
-  uint32_t lanes = choose_lanes(tasks, frame->alone);
-  if (result == cudaSuccess)
-    result = frame->pairs  ? launch_pairs(*frame, tasks, stream)
-             : lanes == 8  ? launch_code<8>(*frame, tasks, stream)
-             : lanes == 16 ? launch_code<16>(*frame, tasks, stream)
-                           : launch_code<32>(*frame, tasks, stream);
+  if (result != cudaSuccess)
+    return result;
+  code_kernel<<<(tasks + kWarp - 1) / kWarp, 2 * kWarp, sizeof(CoderMemory), stream>>>(*frame);
+  result = cudaGetLastError();
   if (result != cudaSuccess)
     return result;
   end_kernel<<<(tasks + kEndWarps - 1) / kEndWarps, kWarp * kEndWarps, 0, stream>>>(*frame);

@@ -43,8 +43,6 @@ typedef struct {
 typedef struct {
   Cj2kCudaMqContexts contexts; /* those of the first step */
   Cj2kCudaMqFrameCounts *counts;
-  bool alone;            /* one in flight: latency counts */
-  bool pairs;            /* two threads code a block: in less time, with more instructions in all */
   uint32_t symbol_room;  /* bytes of room for 16 symbols */
   uint32_t *order;       /* workspace: numbers of blocks */
   uint8_t *room;         /* workspace: segments at full length, CJ2K_CUDA_MQ_ROOM and

@@ -21,13 +21,15 @@ extern "C" {
 /* Writes the bytes of a block to its room, as words. The word before each segment is not part of
  * it. */
 struct ByteRoom {
-  uint32_t *words, *next, *end; /* nothing is written at or behind end */
-  uint32_t low, high;           /* bytes that are not stored yet, the last one highest */
-  uint32_t bits;                /* the number of their bits */
+  uint32_t *words;
+  uint32_t next, end; /* numbers of words; nothing is written at or behind end */
+  uint32_t low, high; /* bytes that are not stored yet, the last one highest */
+  uint32_t bits;      /* the number of their bits */
 
-  __device__ __forceinline__ void start(uint32_t *room, uint32_t *room_end)
+  __device__ __forceinline__ void start(uint32_t *room, uint32_t room_end)
   {
-    words = next = room;
+    words = room;
+    next = 0;
     end = room_end;
     low = high = bits = 0;
   }
@@ -40,20 +42,14 @@ struct ByteRoom {
     bits += count;
   }
 
-  __device__ __forceinline__ void store(uint32_t word)
-  {
-    if (next < end)
-      *next = word;
-    next++;
-  }
-
   /* Stores a word if there is one. Of up to seven bytes at most three are left. */
   __device__ __forceinline__ void flush()
   {
-    if (bits >= 32) {
-      store(__funnelshift_rc(low, high, 64 - bits));
-      bits -= 32;
-    }
+    uint32_t word = __funnelshift_l(low, high, bits); /* by the bits of the bytes behind it */
+    if (bits >= 32 && next < end)
+      words[next] = word;
+    next += bits / 32;
+    bits %= 32;
   }
 
   /* Starts a segment behind the next word, of which it uses the last `bytes_before` bytes: what is
@@ -61,130 +57,155 @@ struct ByteRoom {
   __device__ __forceinline__ uint32_t start_segment(uint32_t bytes_before)
   {
     bits = 8 * (4 - bytes_before);
-    return (uint32_t)(next - words + 1) * 4;
+    return 4 * (next + 1);
   }
 
   __device__ __forceinline__ void end_segment()
   {
     flush();
-    if (bits)
-      store(high >> (32 - bits));
+    if (bits) {
+      if (next < end)
+        words[next] = high >> (32 - bits);
+      next++;
+    }
     bits = 0;
   }
 
   /* The number of bytes that the segment at `start` has so far. */
   __device__ __forceinline__ int32_t position(uint32_t start) const
   {
-    return (int32_t)((uint32_t)(next - words) * 4 + bits / 8 - start);
+    return (int32_t)(4 * next + bits / 8 - start);
   }
 };
 
+/*
+ * The registers of T.800 C.2. B and C are one number, so that a carry out of C is added to B by
+ * itself. Shifts do not move this number: they make what is added next weigh less. Below C are
+ * zeros for as many shifts as CT, and kSpare more, which may be done before B is put out.
+ */
 struct MqEncoder {
-  /* What a symbol does to C: an addition, then a shift of up to 15 (RENORME, T.800 C.2.6). Shifts
-   * with the bit kFar may fill two bytes. */
-  struct Delta {
+  /* What four symbols do to C together: the shift, then the addition. */
+  struct Sum {
     uint32_t add, shift;
   };
-  static constexpr uint32_t kFar = 8;
-  static constexpr uint32_t kWholeInterval = 0x80000000u; /* A at the begin of a segment */
 
-  uint32_t a; /* in bits 31..16 */
-  uint32_t c; /* 28 bits, of which the highest is a carry */
-  int32_t ct;
-  uint32_t byte; /* B, the last byte, which a carry may still change */
+  static constexpr uint32_t kWholeInterval = 0x80000000u;     /* A at the begin of a segment */
+  static constexpr uint32_t kSpare = 15, kByte = 27 + kSpare; /* B's last bit weighs 2^kByte */
+
+  uint32_t a;    /* A at the end of a pass, in bits 31..16 */
+  uint64_t code; /* B and C */
+  uint32_t left; /* CT + kSpare: what is added to C weighs 2^left */
 
   /* INITENC (T.800 C.2.8). Returns the place of the segment. B before the first byte is not a byte
    * of the segment: it goes to the word before it. */
   __device__ __forceinline__ uint32_t start(ByteRoom &room)
   {
-    a = kWholeInterval;
-    c = byte = 0;
-    ct = 12;
+    code = 0;
+    left = 12 + kSpare;
     return room.start_segment(1);
+  }
+
+  /* B. If it is FF a carry does not change it but is the first bit of the next byte, which has a
+   * bit for it (bit stuffing). */
+  __device__ __forceinline__ uint32_t byte() const
+  {
+    return min((uint32_t)(code >> kByte), 0xFFu);
   }
 
   /* BYTEOUT (T.800 C.2.7). */
   __device__ __forceinline__ void byte_out(ByteRoom &room)
   {
-    if (byte != 0xFF) {
-      byte += c >> 27;
-      c &= 0x7FFFFFF;
-    }
-    room.put(byte, 8);
+    uint32_t last = byte(), fresh = last == 0xFF ? 7 : 8;
+    room.put(last, 8);
     room.flush();
-    ct = byte == 0xFF ? 7 : 8; /* bit stuffing */
-    byte = c >> (27 - ct);
-    c &= (1u << (27 - ct)) - 1;
+    code = (code - ((uint64_t)last << kByte)) << fresh;
+    left += fresh;
   }
 
-  /* ENCODE (T.800 C.2.2 to C.2.6) without C, with a context of this Qe; `lps` is not zero for the
-   * LPS. A does not depend on C: what happens to C is returned and applied later. */
-  __device__ __forceinline__ Delta encode(uint32_t qe, uint32_t lps, bool &renormalised)
+  /* Applies a delta (deltas.cuh) to C. */
+  __device__ __forceinline__ void apply(uint32_t delta, ByteRoom &room)
   {
-    Delta delta;
-    uint32_t top = qe << 16;
-    Interval chosen = choose_interval(a - top, top, lps, qe);
-    a = chosen.a;
-    delta.add = chosen.add;
-    renormalised = (int32_t)a >= 0;
-    delta.shift = leading_zeros(a);
-    a <<= delta.shift;
-    return delta;
-  }
-
-  /* Applies a delta to C, with any shift. */
-  __device__ __forceinline__ void apply(const Delta &delta, ByteRoom &room)
-  {
-    int32_t shift = (int32_t)delta.shift;
-    c += delta.add;
-    while (shift >= ct) {
-      c <<= ct;
-      shift -= ct;
+    code += (uint64_t)(delta >> 16) << left;
+    left -= delta & 31;
+    while (left <= kSpare)
       byte_out(room);
-    }
-    c <<= shift;
-    ct -= shift;
   }
 
-  /* Applies a delta that fills at most one byte. BYTEOUT is computed in any case and its results
-   * are used if a byte is due, so that lanes do not diverge. */
-  __device__ __forceinline__ void apply_near(const Delta &delta, ByteRoom &room)
+  static __device__ __forceinline__ Sum sum_of(uint4 deltas)
   {
-    uint32_t shift = delta.shift;
-    bool due = (int32_t)shift >= ct, stuffed = byte == 0xFF;
-    uint32_t before = min(shift, (uint32_t)ct), behind = shift - before;
-    uint32_t full = (c + delta.add) << before;
-    uint32_t last = byte + (stuffed ? 0 : full >> 27), rest = stuffed ? full : full & 0x7FFFFFF;
-    uint32_t fresh = last == 0xFF ? 7 : 8; /* bit stuffing */
-    uint32_t first = rest >> (27 - fresh);
-    rest -= first << (27 - fresh);
-    room.put(last, due ? 8 : 0);
-    byte = due ? first : byte;
-    c = due ? rest << behind : full;
-    ct = (due ? (int32_t)fresh : ct) - (int32_t)(due ? behind : shift);
+    uint32_t add = deltas.x >> 16; /* the shifts are taken modulo 32 */
+    add = __funnelshift_l(0, add, deltas.x) + (deltas.y >> 16);
+    add = __funnelshift_l(0, add, deltas.y) + (deltas.z >> 16);
+    add = __funnelshift_l(0, add, deltas.z) + (deltas.w >> 16);
+    return {__funnelshift_l(0, add, deltas.w),
+            (deltas.x + deltas.y + deltas.z + deltas.w) & 0xFFFF};
+  }
+
+  /*
+   * Applies four deltas to C as one, whose byte, if one is due, is put out behind the last: it is
+   * computed in any case, so that lanes do not diverge. That is not the same as one after the other
+   * if the next byte was FF when it began and had a carry since: it is 00 then, and the carry is in
+   * B. Returns whether the deltas were applied: not if this may be so, two bytes are due, or there
+   * are too many shifts, together in a fourhundredth of all cases.
+   */
+  __device__ __forceinline__ bool apply_sum(Sum sum, ByteRoom &room)
+  {
+    constexpr uint32_t kHighByte = kByte - 32; /* of B in the upper word of the code */
+    MqEncoder next = *this;
+    next.left -= sum.shift;
+    uint32_t high = __funnelshift_l(sum.add, 0, next.left);
+    uint32_t low = __funnelshift_l(0, sum.add, next.left);
+    next.code += (uint64_t)high << 32 | low;
+    bool due = next.left <= kSpare, carry = (next.code ^ code) >> kByte;
+    uint32_t last = next.byte(), behind = due ? (last == 0xFF ? 7 : 8) : 0;
+    low = (uint32_t)next.code;
+    high = (uint32_t)(next.code >> 32) - (due ? last << kHighByte : 0);
+    high = __funnelshift_l(low, high, behind);
+    low <<= behind;
+    next.left += behind;
+    bool ambiguous = due && carry && !(high >> kHighByte);
+    bool applied = sum.shift <= kSpare && next.left > kSpare && !ambiguous;
+    room.put(last, due && applied ? 8 : 0);
+    low = alone(applied ? low : (uint32_t)code);
+    high = alone(applied ? high : (uint32_t)(code >> 32));
+    code = (uint64_t)high << 32 | low;
+    left = alone(applied ? next.left : left);
+    return applied;
+  }
+
+  /* Applies four deltas one after the other. */
+  __device__ void apply_each(uint4 deltas, ByteRoom &room)
+  {
+#pragma unroll 1
+    for (uint32_t i = 0; i < 4; i++) {
+      apply(deltas.x, room);
+      deltas = make_uint4(deltas.y, deltas.z, deltas.w, 0);
+    }
   }
 
   /* The mark of the end of a pass in the segment at `start`. */
   __device__ __forceinline__ Cj2kCudaMqMark mark(const ByteRoom &room, uint32_t start) const
   {
-    Cj2kCudaMqMark mark = {start, room.position(start), a | byte << 8 | (uint32_t)ct << 4, c};
+    uint32_t last = byte(), c = (uint32_t)((code - ((uint64_t)last << kByte)) >> left);
+    Cj2kCudaMqMark mark = {start, room.position(start), a | last << 8 | (left - kSpare) << 4, c};
     return mark;
   }
 
   /* Puts out the next byte, whatever CT is. */
   __device__ __forceinline__ void push_byte(ByteRoom &room)
   {
-    c <<= ct;
+    left = kSpare;
     byte_out(room);
   }
 
   /* FLUSH (T.800 C.2.9); a last FF is not dropped here. */
   __device__ __forceinline__ void flush(ByteRoom &room)
   {
-    uint32_t limit = c + (a >> 16);
-    c |= 0xFFFF;
-    if (c >= limit)
-      c -= 0x8000;
+    uint64_t value = code >> left, limit = value + (a >> 16);
+    value |= 0xFFFF;
+    if (value >= limit)
+      value -= 0x8000;
+    code = value << left;
     for (int32_t i = 0; i < 3; i++) /* two bytes of C, and B */
       push_byte(room);
   }
@@ -192,19 +213,13 @@ struct MqEncoder {
   /* Predictable termination (T.800 D.4.2). Returns whether the last byte is to be dropped. */
   __device__ __forceinline__ bool terminate_predictably(ByteRoom &room)
   {
-    for (int32_t bits = 12 - ct; bits > 0; bits -= ct)
+    for (int32_t bits = 12 - (int32_t)(left - kSpare); bits > 0; bits -= (int32_t)(left - kSpare))
       push_byte(room);
-    bool drop = byte == 0xFF;
+    bool drop = byte() == 0xFF;
     push_byte(room);
     return drop;
   }
 };
-
-/* Does a segment of a block of so many passes end with this one? */
-__device__ __forceinline__ bool ends_segment(uint32_t pass, uint32_t num_passes, uint32_t style)
-{
-  return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
-}
 
 /* The length of a segment's first `length` bytes without bytes FF at the end. */
 __device__ __forceinline__ int32_t drop_ff(const uint8_t *segment, int32_t length)

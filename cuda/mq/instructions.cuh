@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "cuda/shared/copies.cuh"
+
 #include <cstdint>
 #include <cuda_runtime_api.h>
 
@@ -48,32 +50,60 @@ __device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t up
   return choice;
 }
 
-/* What ENCODE chooses between (T.800 C.2.2 to C.2.5): the lower sub-interval is the LPS's, unless
- * it is the larger one (conditional exchange). The machine can combine the two conditions in one
+/* What ENCODE does (T.800 C.2.2 to C.2.5) before the shift: the lower sub-interval is the LPS's,
+ * unless it is the larger one (conditional exchange). The machine can combine two conditions in one
  * comparison; compilers turn them into numbers first, which takes twice as long. */
-struct Interval {
-  uint32_t a;   /* `upper` or `top` */
-  uint32_t add; /* to C: `qe` for the upper sub-interval */
+struct Coded {
+  uint32_t a;       /* not shifted; in bits 31..16, as Qe in these: */
+  uint32_t add;     /* to C: Qe for the upper sub-interval */
+  uint32_t context; /* after.y after the LPS, after.x after an MPS that renormalises */
 };
 
-__device__ __forceinline__ Interval choose_interval(uint32_t upper, uint32_t top, uint32_t lps,
-                                                    uint32_t qe)
+/* `context` has Qe in its lower half; `lps` is not zero for the LPS. */
+__device__ __forceinline__ Coded encode_symbol(uint32_t a, uint32_t context, uint32_t lps,
+                                               uint2 after)
 {
-  Interval chosen;
+  Coded coded;
   asm("{\n\t"
       ".reg .pred l, lower;\n\t"
-      "setp.ne.u32 l, %4, 0;\n\t"
-      "setp.lt.xor.u32 lower, %2, %3, l;\n\t"
-      "selp.u32 %0, %3, %2, lower;\n\t"
-      "selp.u32 %1, 0, %5, lower;\n\t"
+      ".reg .u32 top, upper, next, kept;\n\t"
+      "shl.b32 top, %4, 16;\n\t"
+      "sub.u32 upper, %3, top;\n\t"
+      "setp.ne.u32 l, %5, 0;\n\t"
+      "setp.lt.xor.u32 lower, upper, top, l;\n\t"
+      "selp.u32 %0, top, upper, lower;\n\t"
+      "shr.s32 kept, %0, 31;\n\t"
+      "selp.u32 %1, 0, top, lower;\n\t"
+      "selp.u32 next, %7, %6, l;\n\t"
+      "lop3.b32 %2, kept, %4, next, 0xCA;\n\t"
       "}"
-      : "=r"(chosen.a), "=r"(chosen.add)
-      : "r"(upper), "r"(top), "r"(lps), "r"(qe));
-  return chosen;
+      : "=&r"(coded.a), "=&r"(coded.add), "=&r"(coded.context)
+      : "r"(a), "r"(context), "r"(lps), "r"(after.x), "r"(after.y));
+  return coded;
+}
+
+/* A number that the compiler must compute before it computes others from it. */
+__device__ __forceinline__ uint32_t alone(uint32_t number)
+{
+  asm("" : "+r"(number));
+  return number;
+}
+
+/* The bits of a mask in which two words differ. */
+__device__ __forceinline__ uint32_t differing(uint32_t first, uint32_t second, uint32_t mask)
+{
+  uint32_t bits;
+  asm("lop3.b32 %0, %1, %2, %3, 0x28;" : "=r"(bits) : "r"(first), "r"(second), "r"(mask));
+  return bits;
 }
 
 /* Access to shared memory by 32-bit addresses. They are computed once and kept in registers;
  * pointers into shared memory the compiler computes again at each use, from the thread's number. */
+__device__ __forceinline__ uint32_t shared_address(const void *memory)
+{
+  return alone((uint32_t)__cvta_generic_to_shared(memory));
+}
+
 __device__ __forceinline__ uint32_t shared_byte(uint32_t address)
 {
   uint32_t byte;
@@ -99,6 +129,25 @@ __device__ __forceinline__ uint32_t shared_word(uint32_t address)
 __device__ __forceinline__ void set_shared_word(uint32_t address, uint32_t word)
 {
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(address), "r"(word));
+}
+
+/* Four words at a multiple of 16, which another warp writes or reads. */
+__device__ __forceinline__ uint4 shared_four(uint32_t address)
+{
+  uint4 four;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+               : "r"(address)
+               : "memory");
+  return four;
+}
+
+__device__ __forceinline__ void set_shared_four(uint32_t address, uint4 four)
+{
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+               :
+               : "r"(address), "r"(four.x), "r"(four.y), "r"(four.z), "r"(four.w)
+               : "memory");
 }
 
 /* Atomic operations without a result: the thread does not wait for the old value. */

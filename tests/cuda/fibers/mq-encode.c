@@ -92,7 +92,7 @@ static void *dirty(size_t size)
 }
 
 /* The arrays of a frame. The first one has what was allocated for the others. */
-static Cj2kCudaMqCode make_job(const Frame *frame, GRand *rand, GPtrArray *arrays)
+static Cj2kCudaMqCode make_job(const Frame *frame, GPtrArray *arrays)
 {
   uint32_t num = frame->num_blocks, passes = CJ2K_CUDA_MQ_PASSES(frame->max_planes);
   uint64_t symbols = (uint64_t)num * MAX_SAMPLES * (frame->max_planes + 1) * 2;
@@ -111,8 +111,6 @@ static Cj2kCudaMqCode make_job(const Frame *frame, GRand *rand, GPtrArray *array
                                      .mq_blocks = dirty(num * sizeof(Cj2kCudaMqBlock)),
                                      .distortions = dirty(num * passes * sizeof(uint64_t))},
                         .counts = g_new0(Cj2kCudaMqFrameCounts, 1),
-                        .alone = random_to(rand, 1),
-                        .pairs = random_to(rand, 1),
                         .symbol_room = SYMBOL_ROOM,
                         .order = dirty(num * sizeof(uint32_t)),
                         .room = dirty(room),
@@ -184,7 +182,7 @@ static bool check(GRand *rand, Cj2kBlockScratch *scratch)
 {
   Frame *frame = make_frame(rand);
   GPtrArray *arrays = g_ptr_array_new_with_free_func(g_free);
-  Cj2kCudaMqCode job = make_job(frame, rand, arrays);
+  Cj2kCudaMqCode job = make_job(frame, arrays);
   bool same = true;
 
   g_assert_true(cj2k_cuda_mq_contexts(&job.contexts, NULL) == cudaSuccess);

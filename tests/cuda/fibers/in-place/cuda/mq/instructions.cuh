@@ -22,15 +22,31 @@ inline Choice choose(uint32_t high, uint32_t qe, uint32_t upper, uint32_t sign, 
   return {lower ? qe : upper, lps ? after.y : after.x, one ? if_one : if_zero};
 }
 
-struct Interval {
-  uint32_t a, add;
+struct Coded {
+  uint32_t a, add, context;
 };
 
-inline Interval choose_interval(uint32_t upper, uint32_t top, uint32_t lps, uint32_t qe)
+inline Coded encode_symbol(uint32_t a, uint32_t context, uint32_t lps, uint2 after)
 {
-  bool lower = (upper < top) != (lps != 0);
+  uint32_t top = context << 16, upper = a - top;
+  bool lower = (upper < top) != (lps != 0), renormalised = lps || (int32_t)upper >= 0;
 
-  return {lower ? top : upper, lower ? 0 : qe};
+  return {lower ? top : upper, lower ? 0 : top, renormalised ? lps ? after.y : after.x : context};
+}
+
+inline uint32_t alone(uint32_t number)
+{
+  return number;
+}
+
+inline uint32_t differing(uint32_t first, uint32_t second, uint32_t mask)
+{
+  return (first ^ second) & mask;
+}
+
+inline uint32_t shared_address(const void *memory)
+{
+  return (uint32_t)__cvta_generic_to_shared(memory);
 }
 
 inline uint32_t shared_byte(uint32_t address)
@@ -54,6 +70,25 @@ inline void set_shared_word(uint32_t address, uint32_t word)
 {
   memcpy(fibers::shared_at(address, sizeof word), &word, sizeof word);
 }
+
+inline uint4 shared_four(uint32_t address)
+{
+  uint4 four;
+  memcpy(&four, fibers::shared_at(address, sizeof four), sizeof four);
+  return four;
+}
+
+inline void set_shared_four(uint32_t address, uint4 four)
+{
+  memcpy(fibers::shared_at(address, sizeof four), &four, sizeof four);
+}
+
+inline void copy_chunk(uint32_t to, const uint8_t *from, uint32_t size)
+{
+  memcpy(fibers::shared_at(to, 16), from, size);
+}
+
+template <uint32_t N> inline void end_copies() {}
 
 inline void add_shared_bits(uint32_t address, uint32_t bits)
 {
