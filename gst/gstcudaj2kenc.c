@@ -165,6 +165,16 @@ static Cj2kEncoder *open_or_keep(GstCudaJ2kEnc *self, Cj2kEncoderParams *params,
   return encoder;
 }
 
+/* Posts an error about settings. Caps that failed come again before each buffer, and so would the
+ * error. */
+static void post_once(GstCudaJ2kEnc *self, const Cj2kError *error)
+{
+  if (!strcmp(self->posted.text, error->text))
+    return;
+  self->posted = *error;
+  gst_cuda_j2k_post_error(GST_ELEMENT(self), error);
+}
+
 /* Opens an encoder for self->info and self->stream; posts an error on failure. */
 static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
 {
@@ -176,9 +186,10 @@ static gboolean open_encoder(GstCudaJ2kEnc *self, Cj2kProfile *profile)
   self->regions_refused = FALSE;
   Cj2kEncoder *encoder = open_or_keep(self, &params, &error);
   if (!encoder) {
-    gst_cuda_j2k_post_error(GST_ELEMENT(self), &error);
+    post_once(self, &error);
     return FALSE;
   }
+  self->posted.text[0] = '\0';
   *profile = params.profile;
   self->stream.xyz_is_pq = params.xyz_transfer >= CJ2K_TRANSFER_PQ;
   gst_cuda_j2k_codec_replace(&self->codec, encoder);
@@ -267,7 +278,9 @@ static gboolean configure(GstCudaJ2kEnc *self, GstVideoCodecState *input)
   if (!self->format)
     return FALSE;
   if (!choose_stream(self, &reason)) {
-    GST_ELEMENT_ERROR(self, LIBRARY, SETTINGS, ("%s.", reason), (NULL));
+    Cj2kError error = {.code = CJ2K_ERROR_ARGUMENT};
+    g_snprintf(error.text, sizeof error.text, "%s.", reason);
+    post_once(self, &error);
     g_free(reason);
     return FALSE;
   }
@@ -323,6 +336,7 @@ static gboolean start(GstVideoEncoder *encoder)
   gst_cuda_j2k_codec_find_gpu(&self->codec);
   self->started = TRUE;
   self->has_accepted = FALSE;
+  self->posted.text[0] = '\0';
   self->frames = 0;
   self->segment_pending = FALSE;
   return gst_cuda_j2k_codec_start(&self->codec, "cudaj2kenc:src");

@@ -46,6 +46,7 @@ struct _GstCudaJ2kEnc {
   Cj2kEncoderParams tried_params, accepted_params;
   GstCudaJ2kSettings tried, accepted;
   gboolean has_accepted; /* since start() */
+  Cj2kError posted;      /* the last error about them since start(); text "": none */
 
   gboolean started;                     /* between start() and stop() */
   guint64 frames;                       /* submitted since start(); streaming thread only */
