@@ -19,7 +19,7 @@ void cj2k_encoder_params_init(Cj2kEncoderParams *params)
       .codeblock_width = 64,
       .codeblock_height = 64,
       .num_layers = 1,
-      .average_window = 120,
+      .average_window = CJ2K_DEFAULT_WINDOW,
       .plt = CJ2K_PLT_AUTO,
   };
 }

@@ -34,6 +34,8 @@ Cj2kStatus cj2k_setup_change_rate(Cj2kEncoderSetup *setup, const Cj2kEncoderPara
 /* Creates the header of codestreams with this setup. Its step sizes are those of base 1/2048. */
 Cj2kHeader *cj2k_setup_header(const Cj2kEncoderSetup *setup);
 
+#define CJ2K_DEFAULT_WINDOW 120 /* average_window; frames */
+
 /* Adds a sentence to the warnings. */
 void cj2k_setup_warn(Cj2kEncoderSetup *setup, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -116,6 +116,17 @@ bool cj2k_quantises_best(const Cj2kEncoderParams *params)
          params->rate_control != CJ2K_RATE_LOSSLESS && !params->reversible_transform;
 }
 
+/* Warns of parameters for several frames that do nothing without others. */
+static void warn_of_frames(Cj2kEncoderSetup *setup)
+{
+  const Cj2kEncoderParams *p = &setup->params;
+
+  if (p->average_window && p->average_window != CJ2K_DEFAULT_WINDOW && !p->average_bitrate)
+    cj2k_setup_warn(setup, "average-window has no effect without average-bitrate");
+  if (p->first_frame && !p->rate_period)
+    cj2k_setup_warn(setup, "first-frame has no effect without rate-period");
+}
+
 Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
 {
   Cj2kEncoderParams *p = &setup->params;
@@ -145,6 +156,7 @@ Cj2kStatus cj2k_setup_rate_mode(Cj2kEncoderSetup *setup, Cj2kError *error)
     p->viewing_distance = DEFAULT_VIEWING;
   if (p->rate_effort == CJ2K_EFFORT_BEST && !cj2k_quantises_best(p))
     cj2k_setup_warn(setup, "rate-effort best has an effect with HT and the 9/7 filter alone");
+  warn_of_frames(setup);
   return CJ2K_OK;
 }
 

@@ -160,6 +160,10 @@ static void test_without_effect(void)
       {"sub-level=1", 64, 48, "?quality sub-level has no effect"},
       {"xyz-transfer=srgb", 64, 48, "?quality xyz-transfer has no effect"},
       {"main-level=3 xyz-transfer=srgb", 64, 48, "?quality main-level ; xyz-transfer"},
+      {"average-window=60", 64, 48, "?quality average-window has no effect"},
+      {"average-window=60 average-bitrate=1000 framerate=24", 64, 48, "cbr"},
+      {"rate-period=24 first-frame=24 bits-per-pixel=2", 64, 48, "cbr"},
+      {"first-frame=24 bits-per-pixel=2", 64, 48, "?cbr first-frame has no effect"},
       {"profile=cinema-2k xyz-transfer=srgb", 64, 48, "cbr"},
   };
   for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
