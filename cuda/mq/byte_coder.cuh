@@ -86,7 +86,7 @@ struct ByteCoder {
       start_segment();
   }
 
-  /* Ends a pass with four symbols that were not applied, or applies them one after the other. */
+  /* Applies four symbols that apply_sum() refused one after the other, or ends a pass with them. */
   __device__ void apply_rare(uint4 deltas)
   {
     uint32_t last = deltas.w;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kPassEnd = 1u << 15;
 
-constexpr uint32_t kChunk = 16; /* times four symbols between two barriers */
+constexpr uint32_t kChunk = 16; /* so many times four symbols between two barriers */
 struct DeltaMemory {
   uint4 chunks[2][kChunk][kWarp]; /* one is written while the other is read */
 };

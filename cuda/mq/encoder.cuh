@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The MQ encoder (T.800 C.2) of one thread, in registers, and the lengths at which codeword
- * segments may be cut. The bytes are those of common/cpu/mq/encoder.h.
+ * The second half of the MQ encoder (T.800 C.2), C and the bytes, in the registers of a thread, and
+ * the lengths at which codeword segments may be cut. The bytes are those of
+ * common/cpu/mq/encoder.h.
  *
  * The segments of a block are written one behind the other at full length, each as if it were alone
  * and from a whole word on; raw ones (raw_segments.cuh) come behind the others. How many bytes are
@@ -89,7 +90,6 @@ struct MqEncoder {
     uint32_t add, shift;
   };
 
-  static constexpr uint32_t kWholeInterval = 0x80000000u;     /* A at the begin of a segment */
   static constexpr uint32_t kSpare = 15, kByte = 27 + kSpare; /* B's last bit weighs 2^kByte */
 
   uint32_t a;    /* A at the end of a pass, in bits 31..16 */
@@ -146,7 +146,7 @@ struct MqEncoder {
    * computed in any case, so that lanes do not diverge. That is not the same as one after the other
    * if the next byte was FF when it began and had a carry since: it is 00 then, and the carry is in
    * B. Returns whether the deltas were applied: not if this may be so, two bytes are due, or there
-   * are too many shifts, together in a fourhundredth of all cases.
+   * are too many shifts, together in one of 400 cases.
    */
   __device__ __forceinline__ bool apply_sum(Sum sum, ByteRoom &room)
   {

@@ -29,7 +29,7 @@ __device__ const uint2 d_states[kRows] = {CJ2K_MQ_STATES(NEXT)};
  * code nothing. */
 constexpr uint32_t kLabels = 32;
 
-/* Times 16 symbols of a block in shared memory. */
+/* So many times 16 symbols of a block are in shared memory. */
 constexpr uint32_t kSlots = 4;
 
 /* Shared memory of a warp. The words that its lanes have for one context are next to each other. */

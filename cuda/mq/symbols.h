@@ -18,7 +18,7 @@ extern "C" {
  * bit 5. Every pass but raw ones ends with CJ2K_CUDA_MQ_END, even if it has no symbols, and before
  * that as many CJ2K_CUDA_MQ_NOP as make it the last of four bytes.
  *
- * Raw passes (T.800 D.6) are apart from the others, so that the coder, a thread for each block,
+ * Raw passes (T.800 D.6) are apart from the others, so that the coder, two threads for each block,
  * does not meet them: one below the other from the end of the block's room downwards. On top a raw
  * pass has the number of its bits as a word, and below that so many symbols, of which only the
  * decisions count, from a multiple of four bytes on.

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 /* Copies 16 aligned bytes, of which the last ones become zeros where `size` is less, to shared
- * memory, without waiting for them. */
+ * memory, without waiting for them. Before compute capability 8.0 the thread does wait. */
 __device__ __forceinline__ void copy_chunk(uint32_t to, const uint8_t *from, uint32_t size)
 {
 #if __CUDA_ARCH__ >= 800

@@ -15,10 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <setjmp.h>
 #include <ucontext.h>
+#include <vector>
 
 #undef __global__
 #undef __device__
@@ -157,6 +159,35 @@ inline unsigned char *shared_at(uint32_t address, uint32_t size)
   return shared + address;
 }
 
+/* Copies to shared memory that each thread has begun, in groups, the last of which is open. They
+ * arrive when the thread waits for them; until then their places have other bytes than before. */
+struct Copy {
+  uint32_t to, size;
+  const uint8_t *from;
+};
+constexpr uint32_t kCopied = 16; /* bytes */
+inline std::deque<std::vector<Copy>> copies[kMost];
+
+inline void begin_copy(uint32_t to, const uint8_t *from, uint32_t size)
+{
+  if (copies[self].empty())
+    copies[self].emplace_back();
+  copies[self].back().push_back({to, size, from});
+  memset(shared_at(to, kCopied), 0x25, kCopied);
+}
+
+/* Ends a group, and waits for all groups but the last `but`. */
+inline void end_copies(uint32_t but)
+{
+  auto &groups = copies[self];
+  groups.emplace_back();
+  for (; groups.size() > but + 1; groups.pop_front())
+    for (const Copy &copy : groups.front()) {
+      memset(shared_at(copy.to, kCopied), 0, kCopied);
+      memcpy(shared_at(copy.to, kCopied), copy.from, copy.size);
+    }
+}
+
 /* Of the host's threads one at a time has a launch. */
 inline std::mutex launching;
 
@@ -177,8 +208,10 @@ inline void launch(uint32_t grid, dim3 threads, uint32_t shared_bytes,
   for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
     uint32_t rounds = 0;
     running = count;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
       all[i].done = false;
+      copies[i].clear();
+    }
     for (; running && rounds < kRounds; rounds++)
       run_all();
     if (running || block.arrived) {

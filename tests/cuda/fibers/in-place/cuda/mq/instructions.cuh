@@ -85,10 +85,13 @@ inline void set_shared_four(uint32_t address, uint4 four)
 
 inline void copy_chunk(uint32_t to, const uint8_t *from, uint32_t size)
 {
-  memcpy(fibers::shared_at(to, 16), from, size);
+  fibers::begin_copy(to, from, size);
 }
 
-template <uint32_t N> inline void end_copies() {}
+template <uint32_t N> inline void end_copies()
+{
+  fibers::end_copies(N);
+}
 
 inline void add_shared_bits(uint32_t address, uint32_t bits)
 {
