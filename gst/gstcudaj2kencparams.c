@@ -70,7 +70,8 @@ static void set_budget(const GstCudaJ2kEncStream *stream, Cj2kEncoderParams *par
     params->max_frame_bytes = MAX(params->max_frame_bytes / fields, 1);
   if (params->max_component_bytes)
     params->max_component_bytes = MAX(params->max_component_bytes / fields, 1);
-  params->average_window = (guint32)MIN((guint64)params->average_window * fields, 100000);
+  if (params->average_bitrate)
+    params->average_window = (guint32)MIN((guint64)params->average_window * fields, 100000);
   params->frame_overhead = stream->media == GST_CUDA_J2K_J2C ? 8 : 0;
 }
 
