@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Access to shared memory by 32-bit addresses, and copies to it that a thread does not wait for.
+/* Access to shared memory by 32-bit addresses, with the copies of copies.cuh.
  * tests/cuda/quad-readers.cpp defines the guard and has functions of its own. */
 #ifndef CJ2K_CUDA_HT_SHARED_MEMORY
 #define CJ2K_CUDA_HT_SHARED_MEMORY

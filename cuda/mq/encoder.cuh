@@ -187,8 +187,13 @@ struct MqEncoder {
   __device__ __forceinline__ Cj2kCudaMqMark mark(const ByteRoom &room, uint32_t start) const
   {
     uint32_t last = byte(), c = (uint32_t)((code - ((uint64_t)last << kByte)) >> left);
-    Cj2kCudaMqMark mark = {start, room.position(start), a | last << 8 | (left - kSpare) << 4, c};
+    Cj2kCudaMqMark mark = {start, room.position(start), a | last << 8 | (uint32_t)ct() << 4, c};
     return mark;
+  }
+
+  __device__ __forceinline__ int32_t ct() const
+  {
+    return (int32_t)(left - kSpare);
   }
 
   /* Puts out the next byte, whatever CT is. */
@@ -213,7 +218,7 @@ struct MqEncoder {
   /* Predictable termination (T.800 D.4.2). Returns whether the last byte is to be dropped. */
   __device__ __forceinline__ bool terminate_predictably(ByteRoom &room)
   {
-    for (int32_t bits = 12 - (int32_t)(left - kSpare); bits > 0; bits -= (int32_t)(left - kSpare))
+    for (int32_t bits = 12 - ct(); bits > 0; bits -= ct())
       push_byte(room);
     bool drop = byte() == 0xFF;
     push_byte(room);

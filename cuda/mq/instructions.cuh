@@ -54,10 +54,9 @@ __device__ __forceinline__ Choice choose(uint32_t high, uint32_t qe, uint32_t up
  * unless it is the larger one (conditional exchange). The machine can combine two conditions in one
  * comparison; compilers turn them into numbers first, which takes twice as long. */
 struct Coded {
-  uint32_t a;   /* not shifted; in bits 31..16 */
-  uint32_t add; /* to C: Qe for the upper sub-interval */
-  uint32_t
-      context; /* after.y after the LPS, after.x after an MPS that renormalises, else the same */
+  uint32_t a;       /* not shifted; in bits 31..16 */
+  uint32_t add;     /* to C: Qe for the upper sub-interval */
+  uint32_t context; /* after.y after the LPS, after.x if an MPS renormalises, else unchanged */
 };
 
 /* `context` has Qe in its lower half; `lps` is not zero for the LPS. */

@@ -114,6 +114,7 @@ struct IntervalCoder {
     return pass == num_passes;
   }
 
+  /* Until begin() there is nothing to do. */
   __device__ __forceinline__ void use(const IntervalMemory &memory, uint32_t lane)
   {
     states = shared_address(memory.states);
@@ -147,8 +148,8 @@ struct IntervalCoder {
     set_context(CJ2K_CX_UNI, WORD(46, 0));
   }
 
-  /* The next pass that is not raw. */
-  __device__ void skip_raw()
+  /* Goes on with the next segment that is not raw, if there is one. */
+  __device__ void start_segment()
   {
     while (pass < num_passes && cj2k_pass_is_raw(pass, (uint8_t)style))
       pass++;
@@ -160,7 +161,7 @@ struct IntervalCoder {
     const Cj2kCudaMqBlock block = frame.contexts.mq_blocks[b];
     style = frame.contexts.blocks[b].style;
     num_passes = block.num_passes;
-    skip_raw();
+    start_segment();
     reset_contexts();
     queue.start(frame.contexts.symbols + block.first_symbol);
     place = place_of<0>(queue.words.x);
@@ -172,7 +173,7 @@ struct IntervalCoder {
     bool ends = ends_segment(pass, num_passes, style);
     pass++;
     if (ends)
-      skip_raw();
+      start_segment();
     if (style & CJ2K_STYLE_RESET) {
       reset_contexts();
       context = shared_word(place);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "encoder.cuh"
+#include "passes.cuh"
 
 #include "cuda/shared/warp.cuh"
 

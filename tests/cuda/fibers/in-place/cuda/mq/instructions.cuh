@@ -59,28 +59,36 @@ inline uint32_t shared_signed_byte(uint32_t address)
   return (uint32_t)(int8_t)shared_byte(address);
 }
 
+template <typename T> inline T shared_value(uint32_t address)
+{
+  T value;
+  memcpy(&value, fibers::shared_at(address, sizeof value), sizeof value);
+  return value;
+}
+
+template <typename T> inline void set_shared_value(uint32_t address, T value)
+{
+  memcpy(fibers::shared_at(address, sizeof value), &value, sizeof value);
+}
+
 inline uint32_t shared_word(uint32_t address)
 {
-  uint32_t word;
-  memcpy(&word, fibers::shared_at(address, sizeof word), sizeof word);
-  return word;
+  return shared_value<uint32_t>(address);
 }
 
 inline void set_shared_word(uint32_t address, uint32_t word)
 {
-  memcpy(fibers::shared_at(address, sizeof word), &word, sizeof word);
+  set_shared_value(address, word);
 }
 
 inline uint4 shared_four(uint32_t address)
 {
-  uint4 four;
-  memcpy(&four, fibers::shared_at(address, sizeof four), sizeof four);
-  return four;
+  return shared_value<uint4>(address);
 }
 
 inline void set_shared_four(uint32_t address, uint4 four)
 {
-  memcpy(fibers::shared_at(address, sizeof four), &four, sizeof four);
+  set_shared_value(address, four);
 }
 
 inline void copy_chunk(uint32_t to, const uint8_t *from, uint32_t size)
