@@ -32,8 +32,9 @@ struct ByteCoder {
   /* Goes on with the next segment that is not raw, if there is one. */
   __device__ void start_segment()
   {
-    for (; pass < num_passes && cj2k_pass_is_raw(pass, (uint8_t)style); pass++)
-      mark++;
+    uint32_t first = pass;
+    pass = skip_raw(pass, num_passes, style);
+    mark += pass - first;
     if (!done())
       start = mq.start(room);
   }

@@ -151,8 +151,7 @@ struct IntervalCoder {
   /* Goes on with the next segment that is not raw, if there is one. */
   __device__ void start_segment()
   {
-    while (pass < num_passes && cj2k_pass_is_raw(pass, (uint8_t)style))
-      pass++;
+    pass = skip_raw(pass, num_passes, style);
     a = kWholeInterval;
   }
 

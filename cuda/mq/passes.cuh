@@ -35,4 +35,12 @@ __device__ __forceinline__ bool ends_segment(uint32_t pass, uint32_t num_passes,
   return pass + 1 == num_passes || cj2k_pass_ends_segment(pass, (uint8_t)style);
 }
 
+/* The first pass from `pass` on that is not raw, or the number of passes. */
+__device__ __forceinline__ uint32_t skip_raw(uint32_t pass, uint32_t num_passes, uint32_t style)
+{
+  while (pass < num_passes && cj2k_pass_is_raw(pass, (uint8_t)style))
+    pass++;
+  return pass;
+}
+
 } // namespace
