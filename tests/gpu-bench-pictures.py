@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""gpu-bench-pictures.py FRAMES OUT: makes pictures of the sizes of tests/gpu-bench.sh, cropped from the frames or
-mirrored at their edges, and separate pictures of the three components of a 4:2:2 frame."""
+"""gpu-bench-pictures.py FRAMES OUT [film]: makes pictures of the sizes of tests/gpu-bench.sh, cropped from the frames or
+mirrored at their edges, and separate pictures of the three components of a 4:2:2 frame; or the picture over which the
+frames of a film of RGB move."""
 import array
 import pathlib
 import sys
@@ -47,8 +48,16 @@ def write_parts(frames, out):
         write(out / f"part{c}.pgm", b"P5", rows_of(samples[begin:end].tobytes(), width, 2160, 2), width, 1023)
 
 
+def write_film(frames, out):
+    rgb = rows_of((frames / "uhd_rgb12.ppm").read_bytes()[-3840 * 2160 * 6:], 3840, 2160, 6)
+    write(out / "film.ppm", b"P6", cut(rgb, 4608, 2544, 6), 4608, 4095)
+
+
 def main():
     frames, out = (pathlib.Path(argument) for argument in sys.argv[1:3])
+    if sys.argv[3:] == ["film"]:
+        write_film(frames, out)
+        return
     write_cuts(frames, out)
     write_parts(frames, out)
 

@@ -180,7 +180,8 @@ def ht_decode(log):
         rows.append(["to pinned host memory, 4 bpp, one in flight, five turns", ", ".join(number(ms) for ms in turns) + " ms"])
         target("HT decode to host, 4 bpp, one in flight, ms, median of the turns", sorted(turns)[2], 1.25, True)
     best = log.best("v210.dec", (1, 4, 8))
-    rows.append(["4:2:2 10 bit as v210, 3.3 bpp, to pinned host memory", with_share(best, V210, down)])
+    rows += [["4:2:2 10 bit as v210, 3.3 bpp, to pinned host memory", with_share(best, V210, down)],
+             ["the same, one in flight", number(log.get("v210.dec.1", "ms_p50"), " ms")]]
     for key, name in HT_RATES[:2]:
         rows.append([f"to device memory, {name}, 16 in flight, CUDA_DEVICE_MAX_CONNECTIONS=32",
                      log.get(f"dec.ht_{key}.queues", "fps")])
@@ -220,7 +221,8 @@ def ht_encode(log):
                      number(log.get(f"enc.ht_cbr.{output}.1", "ms_p50"), " ms"), "no rate target"])
     target("HT encode from host, 4 bpp, of the bus", share(better(host, log.best("enc.ht_step.host"))[0], PICTURE, up), 0.95)
     best = log.best("v210.enc", (1, 4, 8))
-    rows.append(["4:2:2 10 bit as v210, 3.3 bpp, from pinned host memory", with_share(best, V210, up)])
+    rows += [["4:2:2 10 bit as v210, 3.3 bpp, from pinned host memory", with_share(best, V210, up)],
+             ["the same, one in flight", number(log.get("v210.enc.1", "ms_p50"), " ms")]]
     target("v210 encode from host, of the bus", share(best[0], V210, up), 0.95)
     sizes = [number((log.get(key, "bytes") or 0) * 8 / 3840 / 2160) for key in ("enc.ht_step.device.1",
                                                                                 "nv.enc.ht_step.device.1")]
@@ -281,6 +283,18 @@ def size_of(log, pattern, fps):
 
 
 @block
+def large_blocks_encode(log):
+    rows = []
+    for key, name in ("cbr", "cbr 3.8 bpp"), ("lossless", "lossless, 21 bpp"):
+        small, large = (log.best(f"enc.mq{size}_{key}.device") for size in (32, 64))
+        ms = [log.get(f"enc.mq{size}_{key}.device.1", "ms_p50") for size in (32, 64)]
+        rows.append([name, of_best(small), of_best(large), ratio(small[0], large[0]), *ms, ratio(ms[1], ms[0])])
+        target(f"MQ encode, 64×64 in place of 32×32, {name}: times slower", ratio(small[0], large[0]), 1.5, True)
+    return table(("encode, from device memory", "32×32, frames/s", "64×64", "times slower", "32×32, one in flight, ms",
+                  "64×64", "times slower"), rows)
+
+
+@block
 def mq_encode(log):
     rows = []
     kinds = ("cbr", "cbr 3.8 bpp"), ("lossless", "lossless, 21 bpp")
@@ -322,10 +336,13 @@ def mq_stages(log):
 PLANES = (("lossless8", "8 bit, lossless"), ("lossless10", "10 bit, lossless"), ("lossless12", "12 bit, lossless"),
           ("step8", "12 bit, 9/7, step 2⁻⁸"), ("step10", "12 bit, 9/7, step 2⁻¹⁰"),
           ("step12", "12 bit, 9/7, step 2⁻¹²"), ("cbr", "12 bit, 9/7, cbr 4 bpp"),
-          ("hd", "1920×1080, 12 bit, lossless"))
+          ("hd", "1920×1080, 12 bit, lossless"), ("lossless64", "64×64, 12 bit, lossless"),
+          ("cbr64", "64×64, 12 bit, 9/7, cbr 4 bpp"), ("hd64", "64×64, 1920×1080, 12 bit, lossless"))
 
 
-BY_DEFAULT = "none.no-plt", "bypass.plt"  # what plt=auto does
+def by_default(key):
+    """What plt=auto does: hd64 has fewer than 4096 code-blocks."""
+    return "none.no-plt", "bypass.no-plt" if key == "hd64" else "bypass.plt"
 
 
 def bypass_pair(log, key, styles, case, field):
@@ -337,10 +354,10 @@ def bypass_pair(log, key, styles, case, field):
 def bypass(log, way, stages):
     rows = []
     for key, name in PLANES:
-        pairs = [bypass_pair(log, key, BY_DEFAULT, f"{way}.{count}", field)
+        pairs = [bypass_pair(log, key, by_default(key), f"{way}.{count}", field)
                  for count, field in ((1, stages), (1, "ms_p50"), (8, "fps"))]
-        sizes = [log.get(f"planes.{key}.{style}.enc.1", "bytes") for style in BY_DEFAULT]
-        bpp = number(sizes[0] and sizes[0] * 8 / (1920 * 1080 if key == "hd" else 3840 * 2160))
+        sizes = [log.get(f"planes.{key}.{style}.enc.1", "bytes") for style in by_default(key)]
+        bpp = number(sizes[0] and sizes[0] * 8 / (1920 * 1080 if key.startswith("hd") else 3840 * 2160))
         more = "" if None in sizes else f"{(sizes[1] / sizes[0] - 1) * 100:+.2f} %"
         rows.append([name, bpp, more] + [number(value) for pair in pairs for value in pair])
         for what, pair in zip(("Tier-1", "alone", "8 in flight"), pairs):
@@ -397,7 +414,8 @@ def bypass_foreign(log):
 
 @block
 def overlap(log):
-    names = (("decode-host-4", "HT decode to host memory, 4 bpp, 4 in flight"),
+    names = (("decode-host-1", "HT decode to host memory, 4 bpp, one in flight"),
+             ("decode-host-4", "HT decode to host memory, 4 bpp, 4 in flight"),
              ("decode-device-16", "HT decode to device memory, 4 bpp, 16 in flight"),
              ("encode-host-1", "HT encode from host memory, fixed step, one in flight"),
              ("encode-host-4", "HT encode from host memory, fixed step, 4 in flight"),
@@ -466,7 +484,28 @@ def memory(log):
 
 # ------------------------------------------------------------------------------- films, streams, several GPUs ---
 
-FILMS = ("ht.cbr", "HT, 3 bpp"), ("ht.step", "HT, a fixed step"), ("mq.cbr", "MQ 32×32, 3 bpp")
+FILMS = ("ht.cbr", "HT, 3 bpp"), ("ht.step", "HT, a fixed step"), ("mq.cbr", "MQ 32×32, 3 bpp"), \
+    ("mq.still", "the same, one picture")
+FLIGHTS = 1, 8, 16
+
+
+def film_targets(log):
+    cbr, step = (log.best(f"film.ht.{kind}.device", FLIGHTS)[0] for kind in ("cbr", "step"))
+    target("HT with a budget, film, of the frames a second with a fixed step", ratio(cbr, step), 0.85)
+    cbr, step = (log.get(f"film.ht.{kind}.device.1", "ms_p50") for kind in ("cbr", "step"))
+    target("HT with a budget, film, one in flight, ms over a fixed step", cbr and step and cbr - step, 0.2, True)
+    for where in "device", "host":
+        film, still = (log.best(f"film.mq.{kind}.{where}", FLIGHTS)[0] for kind in ("cbr", "still"))
+        target(f"MQ with a budget, film from {where} memory, of the frames a second of one picture", ratio(film, still), 0.9)
+        for n in 1, 16:
+            times = ratio(*(log.get(f"film.mq.cbr.{where}.{n}", field) for field in ("ms_p99", "ms_p50")))
+            target(f"MQ with a budget, film from {where} memory, {n} in flight, p99 over p50", times, 1.4, True)
+        for n, limit in ("default", 0.6), (16, 0.4):
+            target(f"HT with a budget, film from {where} memory, {n} in flight, ms of processor time",
+                   log.get(f"film.ht.cbr.{where}.{n}", "cpu_ms"), limit, True)
+    for key, name in ("ht.cbr.host.1", "4:2:2"), ("rgb", "RGB, 4 bpp"):
+        target(f"HT from host memory with a budget, film, {name}, one in flight, ms", log.get(f"film.{key}", "ms_p50"), 1.45,
+               True)
 
 
 @block
@@ -474,18 +513,18 @@ def film(log):
     rows = []
     for where in "device", "host":
         for key, name in FILMS:
-            alone, many = (log.figures.get(f"film.{key}.{where}.{n}", {}) for n in (1, 16))
-            best, rate = log.best(f"film.{key}.{where}", (1, 8, 16)), ""
-            if where == "device" and key == "ht.cbr":
-                step = log.best("film.ht.step.device", (1, 8, 16))[0]
-                rate = number(ratio(best[0], step))
-                target("HT with a budget, film, of the frames a second with a fixed step", ratio(best[0], step), 0.85)
-            rows.append([f"{name}, from {where} memory", number(alone.get("bpp")), of_best(best), rate,
-                         *(number(alone.get(field)) for field in ("ms_p50", "ms_p99")),
-                         *(number(figure.get("cpu_ms")) for figure in (alone, many))])
-    target("HT from host memory with a budget, film, one in flight, ms", log.get("film.ht.cbr.host.1", "ms_p50"), 1.45, True)
-    return table(("encode", "bpp", "frames/s", "of the fixed step", "one in flight, p50, ms", "p99",
-                  "processor time, ms", "16 in flight"), rows)
+            alone, many, asleep = (log.figures.get(f"film.{key}.{where}.{n}", {}) for n in (1, 16, "default"))
+            rows.append([f"{name}, from {where} memory", number(alone.get("bpp")),
+                         of_best(log.best(f"film.{key}.{where}", FLIGHTS)),
+                         *(number(figure.get(field)) for figure in (alone, many) for field in ("ms_p50", "ms_p99")),
+                         *(number(figure.get("cpu_ms")) for figure in (alone, asleep, many))])
+    alone, asleep = (log.figures.get(f"film.rgb{way}", {}) for way in ("", ".default"))
+    rows.append(["HT, 4 bpp, RGB 12 bit, from host memory", number(alone.get("bpp")), "",
+                 *(number(alone.get(field)) for field in ("ms_p50", "ms_p99")), "", "", number(alone.get("cpu_ms")),
+                 number(asleep.get("cpu_ms"))])
+    film_targets(log)
+    return table(("encode", "bpp", "frames/s", "one in flight, p50, ms", "p99", "16 in flight, p50", "p99",
+                  "processor time, ms: one in flight", "the same without `low-latency`", "16 in flight"), rows)
 
 
 def live_row(log, key, name):
@@ -510,8 +549,18 @@ LIVE_BOTH = [(f"both.ht.{size}.{n}", f"{n} × {size}, one process") for size, n 
     [(f"apart{gpu}.ht.1080p.{n}", f"{n} × 1080p, a process with GPU {gpu}") for n in (48, 64) for gpu in (0, 1)]
 
 
+def late_of(figure):
+    return sum(figure[way]["late"] for way in ("encode", "decode") if way in figure)
+
+
 def late(log, key):
-    return sum(way["late"] for way in log.figures.get(f"live.{key}", {}).values() if isinstance(way, dict) and "late" in way)
+    return late_of(log.figures.get(f"live.{key}", {}))
+
+
+def unfair(log, key):
+    """The p99 of the worst stream over that of the median stream, of encoders or of decoders."""
+    ways = (log.figures[f"live.{key}"].get(way) for way in ("encode", "decode"))
+    return max(ratio(way["ms_p99_worst_stream"], way["ms_p99_median_stream"]) for way in ways if way)
 
 
 @block
@@ -521,7 +570,32 @@ def live(log):
             target(f"live, {key}: late frames", late(log, key), 0, True)
             if limit:
                 target(f"live, {key}: cores a stream", log.get(f"live.{key}", "cores_per_stream"), limit, True)
+            target(f"live, {key}: p99 of the worst stream over the median stream's", unfair(log, key), 2, True)
     return table(LIVE_HEAD, [live_row(log, key, name) for key, name in LIVE])
+
+
+def worst(figures, way, field):
+    return number(max(figure[way][field] for figure in figures))
+
+
+@block
+def live_processes(log):
+    rows = []
+    for n in 4, 16:
+        found = [log.figures.get(f"live.processes.ht.1080p.{n}.{i + 1}") for i in range(n)]
+        found = [figure for figure in found if figure]
+        if len(found) < n:
+            log.missing.add(f"live.processes.ht.1080p.{n}")
+            continue
+        pairs = [" / ".join(worst(found, way, field) for way in ("encode", "decode"))
+                 for field in ("ms_p50", "ms_p99", "ms_max")]
+        missed = "; ".join(str(max(figure[way]["late"] for figure in found)) for way in ("encode", "decode"))
+        cores = sorted(figure["cores"] for figure in found)
+        rows.append([str(n), *pairs, f"{missed} of {found[0]['encode']['frames']}",
+                     f"{number(cores[0])} to {number(cores[-1])}"])
+        target(f"live, {n} processes: late frames of the worst", sum(late_of(figure) for figure in found), 0, True)
+        target(f"live, {n} processes: cores of the worst", cores[-1], 0.15, True)
+    return table(("processes", "p50, ms", "p99, ms", "max, ms", "late", "cores a process"), rows)
 
 
 @block

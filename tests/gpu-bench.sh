@@ -37,14 +37,18 @@ figure() {
   timeout 60 "$@" 2>&1 | sed "s|^|bench $key: |"
 }
 
-# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU. With one frame in flight it is latency that is measured;
-# more than 16 need as many queues.
+# ours KEY OPERATION ARGUMENTS...: runs cj2k-bench on the GPU. With one frame in flight it is latency that is measured
+# (as_set leaves that to its arguments); more than 16 need as many queues.
 ours() {
   local key=$1 operation=$2 queues=$CUDA_DEVICE_MAX_CONNECTIONS
   shift 2
   [[ " $* " != *" --in-flight 1 "* ]] || set -- --low-latency "$@"
   [[ ! " $* " =~ " --in-flight "(32|64)" " ]] || queues=32
   figure "$key" env CUDA_DEVICE_MAX_CONNECTIONS=$queues "$bench" "$operation" --backend cuda "$@"
+}
+
+as_set() {
+  figure "$1" "$bench" "$2" --backend cuda "${@:3}"
 }
 
 # stream FILE ARGUMENTS...: makes a codestream.
@@ -157,6 +161,8 @@ bench_encode() {
   encode_one mq32_lossless 150 32 --block-coder mq --rate-control lossless
   encode_nvidia mq32_lossless 32 32 host 0 1 0 0
   encode_nvidia mq64_lossless 32 64 host 0 1 0 0
+  encode_one mq64_cbr 100 64 --block-coder mq --bits-per-pixel 3.8
+  encode_one mq64_lossless 100 64 --block-coder mq --rate-control lossless
   for n in 1 8 16; do # 250 Mbit/s
     ours cinema.$n encode --in-flight $n --frames 100 --profile cinema-2k --framerate 24 --bitrate 250000 \
       "$frames/hd_rgb12.ppm"
@@ -204,6 +210,10 @@ bench_bypass() {
   done
   bypass cbr uhd_rgb12 --bits-per-pixel 4
   bypass hd hd_rgb12 --rate-control lossless
+  # Fewer code-blocks; those of 1920x1080 are so few that PLT is not the default.
+  bypass lossless64 uhd_rgb12 --rate-control lossless --codeblock-width 64 --codeblock-height 64
+  bypass cbr64 uhd_rgb12 --bits-per-pixel 4 --codeblock-width 64 --codeblock-height 64
+  bypass hd64 hd_rgb12 --rate-control lossless --codeblock-width 64 --codeblock-height 64
 }
 
 # The pictures of the next two parts, once.
@@ -321,6 +331,7 @@ timeline() {
 bench_timelines() {
   local ht=$streams/uhd_rgb12_ht_4bpp.j2k picture=$frames/uhd_rgb12.ppm n
   local step=(--block-coder ht --quant-step 0.0083) mq=(--codeblock-width 32 --codeblock-height 32)
+  timeline decode-host-1 decode --in-flight 1 --frames 40 "$ht"
   timeline decode-host-4 decode --in-flight 4 --frames 40 "$ht"
   timeline decode-device-16 decode --output device --in-flight 16 --frames 64 "$ht"
   timeline encode-host-1 encode --in-flight 1 --frames 40 "${step[@]}" "$picture"
@@ -348,23 +359,40 @@ bench_live() {
   done
   live mq.1080p 16 "${one[@]}" mq --codeblock-width 32 --codeblock-height 32
   live ht.1080p.device 96 "${one[@]}" ht --output device
+  for n in 4 16; do # of the worst process; each prints a line
+    live processes.ht.1080p $n "${one[@]}" ht --processes $n --streams 1 | awk '{ sub(/: /, "." NR ": ") } 1'
+  done
   if [ -x "$elements" ]; then
     live ht.1080p.elements 48 "${one[@]}" ht --elements
     live mq.1080p.elements 16 "${one[@]}" mq --elements --codeblock-width 32 --codeblock-height 32
   fi
 }
 
-# --- what rate control costs with pictures that move and cut; needs no files
+# --- what rate control costs with pictures that move and cut, and with one of them over and over; needs no files but for
+# RGB. The fixed step makes as many bytes as the budget.
 bench_film() {
-  local n where film=(--moving 3840x2160 --frames 384)
+  local n where size=3840x2160 mq=(--codeblock-width 32 --codeblock-height 32 --bits-per-pixel 3)
+  local film=(--moving "$size" --frames 384) raw=(--width 3840 --height 2160 --format I422_10LE --frames 384)
+  local step=(--block-coder ht --quant-step 0.00338) budget=(--block-coder ht --bits-per-pixel 3)
+  stream "$work/film.j2k" --moving $size --block-coder ht --rate-control lossless
+  "$build/examples/cj2k-decode" "$work/film.j2k" "$work/film.raw"
   for n in 1 8 16; do
     for where in device host; do
-      ours film.ht.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" --block-coder ht --bits-per-pixel 3
-      ours film.ht.step.$where.$n encode --output $where --in-flight $n "${film[@]}" --block-coder ht --quant-step 0.0042
-      ours film.mq.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" --codeblock-width 32 \
-        --codeblock-height 32 --bits-per-pixel 3
+      ours film.ht.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" "${budget[@]}"
+      ours film.ht.step.$where.$n encode --output $where --in-flight $n "${film[@]}" "${step[@]}"
+      ours film.mq.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" "${mq[@]}"
+      ours film.mq.still.$where.$n encode --output $where --in-flight $n "${raw[@]}" "${mq[@]}" "$work/film.raw"
     done
   done
+  for where in device host; do
+    as_set film.ht.cbr.$where.default encode --output $where --in-flight 1 "${film[@]}" "${budget[@]}"
+    as_set film.mq.cbr.$where.default encode --output $where --in-flight 1 "${film[@]}" "${mq[@]}"
+  done
+  if [ -n "$frames" ]; then
+    python3 tests/gpu-bench-pictures.py "$frames" "$pictures" film
+    ours film.rgb encode --in-flight 1 "${film[@]}" --block-coder ht --bits-per-pixel 4 "$pictures/film.ppm"
+    as_set film.rgb.default encode --in-flight 1 "${film[@]}" --block-coder ht --bits-per-pixel 4 "$pictures/film.ppm"
+  fi
 }
 
 # --- one and two GPUs: one stream that both share, from host memory to host memory; and streams spread over them, in one
