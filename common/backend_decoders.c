@@ -9,7 +9,9 @@ static const Cj2kDecodeBackend *inner; /* of the devices, the same in all calls 
 
 struct Cj2kDecodeSlot {
   Cj2kLentSlot lent;
-  Cj2kDecodeJob job; /* of the frame that was started */
+  Cj2kDecodeJob job;    /* of the frame that was started */
+  bool redone;          /* a device has failed with it */
+  Cj2kError why_redone; /* with redone: the error of that device */
 };
 
 static void *slot_of(const Cj2kDecodeSlot *slot)
@@ -101,7 +103,7 @@ static void abandon(void *data, Cj2kDecodeSlot *slot)
 }
 
 /* The device of the frame has failed: what was announced to it is taken back. */
-static bool move_on(void *data, Cj2kDecodeSlot *slot)
+static bool move_on(void *data, Cj2kDecodeSlot *slot, const Cj2kError *why)
 {
   Cj2kLentSlot failed = slot->lent;
 
@@ -109,42 +111,46 @@ static bool move_on(void *data, Cj2kDecodeSlot *slot)
     return false;
   if (inner->abandon)
     inner->abandon(failed.device->data, failed.slot);
+  slot->redone = true;
+  slot->why_redone = *why;
   return true;
+}
+
+static Cj2kStatus begin(void *data, Cj2kDecodeSlot *slot, Cj2kError *error)
+{
+  Cj2kStatus status = CJ2K_OK;
+
+  do {
+    cj2k_error_clear(error);
+    if (!slot->lent.slot)
+      status = cj2k_several_take(data, slot->job.picture, &slot->lent, error);
+    if (status == CJ2K_OK)
+      status = inner->start(slot_of(slot), slot->lent.slot, &slot->job, error);
+  } while (status == CJ2K_ERROR_DEVICE && move_on(data, slot, error));
+  return status;
 }
 
 static Cj2kStatus start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                         Cj2kError *error)
 {
-  Cj2kStatus status = CJ2K_OK;
-
   slot->job = *job;
-  do {
-    cj2k_error_clear(error);
-    if (!slot->lent.slot)
-      status = cj2k_several_take(data, job->picture, &slot->lent, error);
-    if (status == CJ2K_OK)
-      status = inner->start(slot_of(slot), slot->lent.slot, job, error);
-  } while (status == CJ2K_ERROR_DEVICE && move_on(data, slot));
-  return status;
+  slot->redone = false;
+  return begin(data, slot, error);
 }
 
 static Cj2kStatus wait_frame(void *data, Cj2kDecodeSlot *slot, Cj2kDecodeResult *result,
                              Cj2kError *error)
 {
-  bool redone = false;
-  Cj2kError reason;
   Cj2kStatus status = inner->wait(slot_of(slot), slot->lent.slot, result, error);
 
-  while (status == CJ2K_ERROR_DEVICE && move_on(data, slot)) {
-    reason = *error;
-    redone = true;
-    status = start(data, slot, &slot->job, error);
+  while (status == CJ2K_ERROR_DEVICE && move_on(data, slot, error)) {
+    status = begin(data, slot, error);
     if (status == CJ2K_OK)
       status = inner->wait(slot_of(slot), slot->lent.slot, result, error);
   }
-  if (status == CJ2K_OK && redone)
-    *error = reason;
-  result->redone = redone;
+  if (status == CJ2K_OK && slot->redone)
+    *error = slot->why_redone;
+  result->redone = slot->redone;
   return status;
 }
 

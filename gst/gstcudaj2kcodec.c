@@ -238,6 +238,7 @@ void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
   if (object)
     codec->type->get_stats(object, &stats);
   codec->known_devices = stats.devices;
+  codec->reason_awaited = 0;
   if (old)
     codec->type->close(old);
 }

@@ -73,6 +73,7 @@ typedef struct {
   gboolean cpu_warned;      /* that no GPU is usable, once in the element's life */
   gboolean fallback_warned; /* since start; the output thread's */
   guint known_devices;      /* GPUs in use, as last reported; the output thread's */
+  guint reason_awaited;     /* results that may still say why a GPU failed; the output thread's */
   guint known_in_flight;    /* frames in flight, as last reported; the output thread's */
 } GstCudaJ2kCodec;
 
@@ -162,8 +163,10 @@ void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gin
 void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback,
                                        const Cj2kError *why);
 
-/* Warns when a GPU has failed and another one did its frame, once for each GPU. */
-void gst_cuda_j2k_codec_check_redone(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why);
+/* Warns when a GPU has failed and others are left, once for each. Called for each good result: a
+ * flush may have discarded those that were done again, or there was none. `why` is the reason if
+ * another GPU did this one again. */
+void gst_cuda_j2k_codec_check_gpus(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why);
 
 G_END_DECLS
 

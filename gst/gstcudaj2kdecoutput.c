@@ -73,6 +73,7 @@ static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
   GstCudaJ2kDecPicture *picture = part->picture;
   if (result->status == CJ2K_OK) {
     picture->good_parts++;
+    gst_cuda_j2k_codec_check_gpus(&self->codec, result->redone, &result->error);
     picture->damaged |= result->corrupt_blocks > 0 || result->truncated;
     if (self->output.video.chroma_clipped)
       complete_chroma(&self->output.video, &result->image, &picture->map, part->is_field);
@@ -82,7 +83,6 @@ static void record_result(GstCudaJ2kDec *self, const GstCudaJ2kDecPart *part,
   }
   picture->damaged |= part->incomplete || part->damaged;
   gst_cuda_j2k_codec_check_fallback(&self->codec, result->fallback, &result->error);
-  gst_cuda_j2k_codec_check_redone(&self->codec, result->redone, &result->error);
 }
 
 /* Errors that are not the stream's fault: all following frames would fail, too. */

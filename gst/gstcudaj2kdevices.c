@@ -104,19 +104,31 @@ void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given)
                            &codec->context);
 }
 
-void gst_cuda_j2k_codec_check_redone(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why)
+/* Results of frames on the GPUs that are left may come first, so the reason is awaited as long as
+ * frames are in flight that may bring it. */
+static gboolean awaits_reason(GstCudaJ2kCodec *codec)
+{
+  if (!codec->reason_awaited)
+    codec->reason_awaited = MAX(gst_cuda_j2k_output_pending(&codec->output), 1);
+  codec->reason_awaited--;
+  return codec->reason_awaited > 0;
+}
+
+void gst_cuda_j2k_codec_check_gpus(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why)
 {
   Cj2kStats stats;
 
-  if (!redone)
+  if (redone)
+    GST_LOG_OBJECT(codec->element, "done again by another GPU: %s", why->text);
+  if (codec->known_devices < 2)
     return;
-  GST_LOG_OBJECT(codec->element, "done again by another GPU: %s", why->text);
   codec->type->get_stats(codec->object, &stats);
-  if (stats.devices >= codec->known_devices)
+  if (stats.devices >= codec->known_devices || (!redone && awaits_reason(codec)))
     return;
   codec->known_devices = stats.devices;
+  codec->reason_awaited = 0;
   GST_ELEMENT_WARNING(codec->element, RESOURCE, FAILED,
                       ("A GPU has failed (%s). Its frames go to the others, of which there are %u.",
-                       why->text, stats.devices),
+                       redone ? why->text : "the reason is not known", stats.devices),
                       ("The property stats counts frames that were done again."));
 }

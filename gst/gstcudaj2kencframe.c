@@ -230,12 +230,12 @@ static gboolean take_packet(GstCudaJ2kEnc *self, Cj2kPacket *packet, gboolean la
                             GstBuffer **buffer)
 {
   gst_cuda_j2k_codec_check_fallback(&self->codec, packet->fallback, &packet->error);
-  gst_cuda_j2k_codec_check_redone(&self->codec, packet->redone, &packet->error);
   if (packet->status != CJ2K_OK) {
     gst_cuda_j2k_meter_count_failed(&self->codec.meter);
     gst_cuda_j2k_post_error(GST_ELEMENT(self), &packet->error);
     return FALSE;
   }
+  gst_cuda_j2k_codec_check_gpus(&self->codec, packet->redone, &packet->error);
   if (*buffer)
     return TRUE;
   GstBuffer *bytes = self->first_field ? g_steal_pointer(&self->first_field) : gst_buffer_new();

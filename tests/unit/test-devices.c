@@ -357,6 +357,30 @@ static void test_decode(void)
   film_clear(&film);
 }
 
+/* Whether a device dies when a frame starts or while it is waited for: the frame is done again. */
+static void test_decode_redone(void)
+{
+  const Way one = {NULL, 1, -1}, way = {"all", 1, -1};
+  char *digests[FRAMES];
+  Film film;
+
+  film_init(&film, all_options[1]);
+  fake_init(1);
+  g_assert_cmpuint(decode(&film, &one, digests, true).failed, ==, 0);
+  for (gint n = 1; n < 5; n++) { /* call 0 makes the slot */
+    fake_init(2);
+    g_atomic_int_set(&fake_devices[0].calls_left, n);
+    Outcome outcome = decode(&film, &way, digests, false);
+    g_assert_cmpuint(outcome.failed, ==, 0);
+    g_assert_cmpuint(outcome.redone, ==, 1);
+    g_assert_cmpuint(outcome.stats.redone_frames, ==, 1);
+    g_assert_nonnull(strstr(outcome.error.text, "fake device 0 is dead"));
+  }
+  for (guint i = 0; i < FRAMES; i++)
+    g_free(digests[i]);
+  film_clear(&film);
+}
+
 /* A context is given to the device that it belongs to, and to no other. */
 static void test_context(void)
 {
@@ -573,6 +597,7 @@ int main(int argc, char **argv)
   g_test_add_func("/devices/encode/memory", test_encode_memory);
   g_test_add_func("/devices/encode/placed", test_placed);
   g_test_add_func("/devices/decode", test_decode);
+  g_test_add_func("/devices/decode-redone", test_decode_redone);
   g_test_add_func("/devices/context", test_context);
   g_test_add_func("/devices/many", test_many);
   g_test_add_func("/devices/change-decoder", test_change_decoder);
