@@ -39,6 +39,7 @@ static void reserve(GstCudaJ2kCodec *codec)
     release(codec);
   if (choose && codec->reserved < 0) {
     codec->reserved = cj2k_device_reserve(devices, NULL);
+    g_free(codec->reserved_of); /* set if none could be reserved before */
     codec->reserved_of = g_steal_pointer(&devices);
     GST_DEBUG_OBJECT(codec->element, "the least loaded GPU is %d", codec->reserved);
   }
