@@ -236,6 +236,121 @@ static void test_several_gpus(void)
     g_test_skip("one GPU only");
 }
 
+#define MANY_FRAMES 24
+
+/* Frames and their caps; of an output, also how many GPUs its element had. */
+typedef struct {
+  GstBuffer *buffers[MANY_FRAMES];
+  GstCaps *caps;
+  guint gpus;
+} Film;
+
+static void film_clear(Film *film)
+{
+  for (guint i = 0; i < MANY_FRAMES; i++)
+    gst_buffer_unref(film->buffers[i]);
+  gst_caps_unref(film->caps);
+}
+
+static Film draw_film(void)
+{
+  GstVideoInfo source = video(GST_VIDEO_FORMAT_I422_10LE, WIDTH, HEIGHT);
+  Film film = {.caps = gst_video_info_to_caps(&source)};
+  for (guint i = 0; i < MANY_FRAMES; i++)
+    film.buffers[i] = pixels_buffer(&source, i);
+  return film;
+}
+
+static guint gpus_of(Rig *rig, const gchar *factory)
+{
+  GstElement *element = rig_element(rig, factory);
+  GstStructure *stats;
+  guint gpus;
+  g_object_get(element, "stats", &stats, NULL);
+  g_assert_true(gst_structure_get_uint(stats, "gpus", &gpus));
+  gst_structure_free(stats);
+  gst_object_unref(element);
+  return gpus;
+}
+
+/* Passes a film through an element; the frames come in order. */
+static Film run_film(const gchar *factory, const gchar *properties, const Film *input)
+{
+  gchar *description =
+      g_strdup_printf("%s backend=cuda frames-in-flight=8 %s", factory, properties);
+  Rig rig = rig_new(description);
+  Film output;
+  gst_harness_set_src_caps(rig.h, gst_caps_ref(input->caps));
+  for (guint i = 0; i < MANY_FRAMES; i++)
+    g_assert_cmpint(push_frame(rig.h, input->buffers[i], i), ==, GST_FLOW_OK);
+  g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
+  for (guint i = 0; i < MANY_FRAMES; i++) {
+    output.buffers[i] = gst_harness_pull(rig.h);
+    g_assert_nonnull(output.buffers[i]);
+    g_assert_cmpuint(GST_BUFFER_PTS(output.buffers[i]), ==,
+                     gst_util_uint64_scale(i, GST_SECOND, FPS));
+  }
+  output.caps = gst_pad_get_current_caps(rig.h->sinkpad);
+  output.gpus = gpus_of(&rig, factory);
+  gchar *warning = rig_message(&rig, GST_MESSAGE_WARNING);
+  g_assert_null(warning);
+  rig_free(&rig);
+  g_free(description);
+  return output;
+}
+
+static void assert_same_films(const Film *a, const Film *b, gboolean pictures)
+{
+  g_assert_true(gst_caps_is_equal(a->caps, b->caps));
+  for (guint i = 0; i < MANY_FRAMES; i++) {
+    if (pictures) {
+      GstVideoInfo info = video_of_caps(a->caps);
+      assert_same_pictures(&info, a->buffers[i], &info, b->buffers[i]);
+    } else {
+      g_assert_true(same_bytes(a->buffers[i], b->buffers[i]));
+    }
+  }
+}
+
+static guint count_gpus(void)
+{
+  gint count = 0;
+  while (have_gpu(count))
+    count++;
+  return (guint)count;
+}
+
+/* All GPUs share the frames of an encoder, and of a decoder: the results are those of one. */
+static void test_shared_frames(gconstpointer data)
+{
+  const gchar *coding = data;
+  guint count = count_gpus();
+  if (count < 2) {
+    g_test_skip(count ? "one GPU only" : "no GPU");
+    return;
+  }
+  gchar *of_one = g_strdup_printf("%s cuda-device-id=0", coding);
+  gchar *of_all = g_strdup_printf("%s cuda-devices=all", coding);
+  Film drawn = draw_film();
+  Film coded = run_film("cudaj2kenc", of_one, &drawn);
+  Film shared = run_film("cudaj2kenc", of_all, &drawn);
+  g_assert_cmpuint(coded.gpus, ==, 1);
+  g_assert_cmpuint(shared.gpus, ==, count);
+  assert_same_films(&coded, &shared, FALSE);
+  film_clear(&shared);
+  Film decoded = run_film("cudaj2kdec", "cuda-device-id=0", &coded);
+  shared = run_film("cudaj2kdec", "cuda-devices=all", &coded);
+  g_assert_cmpuint(decoded.gpus, ==, 1);
+  g_assert_cmpuint(shared.gpus, ==, count);
+  assert_same_films(&decoded, &shared, TRUE);
+  film_clear(&shared);
+  film_clear(&decoded);
+  film_clear(&coded);
+  film_clear(&drawn);
+  g_free(of_all);
+  g_free(of_one);
+}
+
 /* Elements of a pipeline share one context, so that they can exchange device memory. */
 static void test_shared_context(void)
 {
@@ -661,6 +776,11 @@ int main(int argc, char **argv)
                        test_same_as_cpu);
   g_test_add_func("/cuda/several-elements", test_several_elements);
   g_test_add_func("/cuda/several-gpus", test_several_gpus);
+  g_test_add_data_func("/cuda/shared-frames/mq", "bits-per-pixel=2", test_shared_frames);
+  g_test_add_data_func("/cuda/shared-frames/ht", "bits-per-pixel=2 block-coder=ht",
+                       test_shared_frames);
+  g_test_add_data_func("/cuda/shared-frames/lossless", "rate-control=lossless block-coder=ht",
+                       test_shared_frames);
   g_test_add_func("/cuda/shared-context", test_shared_context);
   g_test_add_func("/cuda/process-context", test_process_context);
   g_test_add_func("/cuda/given-context", test_given_context);

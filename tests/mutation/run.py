@@ -42,11 +42,12 @@ ROOT = Path(__file__).resolve().parents[2]
 # For each source its tests, the first pattern that matches: those that take a second or two, which every mutant
 # is tried with, and those that only mutants which lived are tried with (--again).
 TESTS = [
-    ("common/backend_*", ["test-devices"], ["test-decoder", "test-encoder"]),
+    ("common/backend_*", ["test-devices"], ["test-element-devices", "test-decoder", "test-encoder"]),
     ("common/codestream/plan_renew*", ["test-plan", "test-parts"], ["test-decoder", "test-rate-mode"]),
     ("common/rtp/locate_parts*", ["test-element-rtp-parts"], ["test-rtp", "test-element-parts"]),
     ("common/encoder/latency*", ["test-latency"], ["test-slices", "test-options"]),
     ("common/cpu/ht/quantise*", ["test-rate-effort", "test-ht"], ["golden", "stage-equal-threads"]),
+    ("gst/gstcudaj2kdevices*", ["test-element-devices"], ["test-element-backend", "test-element-states"]),
     ("gst/gstcudaj2kinflight*", ["test-element-in-flight"],
      ["test-element-stats", "test-element-flow", "test-element-order"]),
     ("gst/gstcudaj2kdecparts*", ["test-element-parts", "test-element-rtp-parts"],

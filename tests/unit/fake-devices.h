@@ -15,11 +15,13 @@
 #include <string.h>
 
 #define FAKE_MOST 4
+#define FAKE_LOOK 200 /* microseconds between two looks at what is awaited */
 
 typedef struct {
   gint dead;       /* atomic: every call fails */
   gint calls_left; /* atomic: calls until it dies; negative: it does not die */
   gint frames;     /* atomic: frames that were begun */
+  gint held;       /* atomic: frames that were begun wait until it is cleared */
   gint codings;    /* atomic: of all HT blocks at plane 0, or of MQ blocks */
   gint estimates;  /* atomic: of what HT blocks take */
   gint left_out;   /* atomic: codings that an estimate has prevented */
@@ -78,6 +80,16 @@ static Cj2kStatus fake_call(const void *data, Cj2kError *error)
     return CJ2K_OK;
   return cj2k_error_set(error, CJ2K_ERROR_DEVICE, "fake device %d is dead",
                         ((const Fake *)data)->number);
+}
+
+/* One more frame. */
+static Cj2kStatus fake_begin(const void *data, Cj2kError *error)
+{
+  FakeDevice *device = device_of(data);
+  g_atomic_int_inc(&device->frames);
+  while (g_atomic_int_get(&device->held))
+    g_usleep(FAKE_LOOK);
+  return fake_call(data, error);
 }
 
 /* One more slot. */
@@ -156,8 +168,7 @@ static void fake_decode_abandon(void *data, Cj2kDecodeSlot *slot)
 static Cj2kStatus fake_decode_start(void *data, Cj2kDecodeSlot *slot, const Cj2kDecodeJob *job,
                                     Cj2kError *error)
 {
-  g_atomic_int_inc(&device_of(data)->frames);
-  if (fake_call(data, error) != CJ2K_OK)
+  if (fake_begin(data, error) != CJ2K_OK)
     return CJ2K_ERROR_DEVICE;
   return cj2k_cpu_decode_backend()->start(((Fake *)data)->cpu, slot, job, error);
 }
@@ -220,8 +231,7 @@ static Cj2kStatus fake_transform(void *data, Cj2kEncodeSlot *slot, const Cj2kTra
   Cj2kTransformJob own = *job;
   picture.memory = CJ2K_MEMORY_HOST;
   own.picture = &picture;
-  g_atomic_int_inc(&device_of(data)->frames);
-  if (fake_call(data, error) != CJ2K_OK)
+  if (fake_begin(data, error) != CJ2K_OK)
     return CJ2K_ERROR_DEVICE;
   return cj2k_cpu_encode_backend()->transform(((Fake *)data)->cpu, slot, &own, error);
 }
