@@ -27,7 +27,8 @@ static bool reclaim(void *ctx)
   Cj2kDecoderFrame *later = NULL;
   for (uint32_t i = 0; i < decoder->ring.size; i++) {
     Cj2kDecoderFrame *other = &decoder->ring.frames[i];
-    if (other->state == CJ2K_FRAME_DONE && other->coding.slot && other->number > frame->number)
+    /* The number is compared first: receive gives the slot of an earlier frame back meanwhile. */
+    if (other->state == CJ2K_FRAME_DONE && other->number > frame->number && other->coding.slot)
       later = other;
   }
   if (!later)
