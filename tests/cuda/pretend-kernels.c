@@ -110,15 +110,16 @@ static void store(const Cj2kCudaDecodeBlocks *frame, const Cj2kCudaBlock *block,
     }
 }
 
-/* Decodes and dequantises a block; what the decoder may not read is not there. */
-static bool decode(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
+/* Decodes and dequantises a block; what the decoder may not read is not there. scratch: one for all
+ * blocks of a launch, because the allocator of a sanitizer takes longer for its 300 KB than the
+ * decoder for the block. */
+static bool decode(const Cj2kCudaDecodeBlocks *frame, Cj2kBlockScratch *scratch, uint32_t i)
 {
   const Cj2kCudaBlock *block = block_of(frame, i);
   const Cj2kCodedBlock *coded = &frame->coded[i];
   const Cj2kCudaBandStep *step = &frame->steps[block->band];
   uint8_t *data = g_memdup2(frame->data + coded->offset, MAX(coded->length, 1));
   uint32_t *samples = g_new(uint32_t, (gsize)block->width * block->height);
-  Cj2kBlockScratch *scratch = cj2k_block_scratch_new();
   const Cj2kBlockInput in = {.data = data,
                              .length = coded->length,
                              .segments = frame->segments + coded->first_segment,
@@ -137,7 +138,6 @@ static bool decode(const Cj2kCudaDecodeBlocks *frame, uint32_t i)
     store(frame, block, samples);
   frame->corrupt_flags[i] = !good;
   *frame->corrupt += !good;
-  cj2k_block_scratch_free(scratch);
   g_free(samples);
   g_free(data);
   return good;
@@ -317,17 +317,19 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
 static void decode_magsgn(const void *arguments)
 {
   const Cj2kCudaDecodeBlocks *frame = arguments;
+  Cj2kBlockScratch *scratch = cj2k_block_scratch_new();
 
   for (uint32_t i = 0; i < frame->num_blocks; i++) {
     if (block_of(frame, i)->offset == UINT64_MAX)
       continue;
     uint8_t unknown = 0, *zeros = frame->zeros ? &frame->zeros[number_of(frame, i)] : &unknown;
     bool is_ht = frame->coded[i].is_ht, coded = has_passes(frame, i);
-    bool good = coded && is_ht && decode(frame, i);
+    bool good = coded && is_ht && decode(frame, scratch, i);
     if (!good && (!*zeros || (coded && is_ht)))
       clear(frame, i);
     *zeros = !good && !(coded && !is_ht);
   }
+  cj2k_block_scratch_free(scratch);
 }
 
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
@@ -358,10 +360,12 @@ static void decode_mq(const void *arguments)
   check_mq_launch(frame);
   memset(frame->mq.planes, 0xA5, frame->mq.plane_words * sizeof *frame->mq.planes);
   memset(frame->mq.passes, 0xA5, frame->mq.count * sizeof *frame->mq.passes);
+  Cj2kBlockScratch *scratch = cj2k_block_scratch_new();
   for (uint32_t k = 0; k < frame->mq.count; k++) {
-    if (!decode(frame, frame->mq.order[k]))
+    if (!decode(frame, scratch, frame->mq.order[k]))
       clear(frame, frame->mq.order[k]);
   }
+  cj2k_block_scratch_free(scratch);
 }
 
 /* On fibers the kernel itself is in the program. */

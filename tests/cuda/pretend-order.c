@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "pretend-order.h"
 
+#include "pretend-lock.h"
+
 #include <glib.h>
 #include <stdint.h>
 
@@ -82,15 +84,14 @@ static uint32_t find_place(void)
 
 PretendObject *pretend_object_new(bool is_stream)
 {
+  pretend_lock(&lock);
   PretendObject *object = g_new0(PretendObject, 1);
-
   object->is_stream = is_stream;
-  g_mutex_lock(&lock);
   if (is_stream) {
     object->place = find_place();
     is_used[object->place] = true;
   }
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
   return object;
 }
 
@@ -98,12 +99,12 @@ void pretend_object_free(PretendObject *object)
 {
   if (!object)
     return;
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   if (object->is_stream)
     is_used[object->place] = false;
   g_free(object->known.done);
   g_free(object);
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }
 
 void pretend_object_check(const PretendObject *object)
@@ -115,7 +116,7 @@ void pretend_object_check(const PretendObject *object)
 
 void pretend_record(PretendObject *event, const PretendObject *stream)
 {
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   g_clear_pointer(&event->known.done, g_free);
   event->known.count = 0;
   learn_all(&event->known, &host);
@@ -123,24 +124,24 @@ void pretend_record(PretendObject *event, const PretendObject *stream)
     learn_all(&event->known, &stream->known);
     learn(&event->known, stream->place, counts[stream->place]);
   }
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }
 
 void pretend_wait(PretendObject *stream, const PretendObject *event)
 {
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   learn_all(&stream->known, &event->known);
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }
 
 void pretend_host_waited(const PretendObject *object)
 {
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   learn_all(&host, &object->known);
   if (object->is_stream)
     learn(&host, object->place, counts[object->place]);
   forget_done();
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }
 
 /* ----------------------------------------------------------------------------------- memory --- */
@@ -162,18 +163,18 @@ void pretend_reads(PretendObject *stream, const void *memory, size_t pitch, size
 {
   if (!width || !height)
     return;
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   const Download download = {(uintptr_t)memory,      pitch, width, height, stream->place,
                              ++counts[stream->place]};
   if (!downloads)
     downloads = g_array_new(FALSE, FALSE, sizeof download);
   g_array_append_val(downloads, download);
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }
 
 void pretend_writes(const PretendObject *stream, const void *memory, size_t size)
 {
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   for (guint i = 0; downloads && i < downloads->len; i++) {
     const Download *download = &g_array_index(downloads, Download, i);
     if (!overlaps(download, (uintptr_t)memory, size))
@@ -181,16 +182,16 @@ void pretend_writes(const PretendObject *stream, const void *memory, size_t size
     g_assert_true(is_known(&host, download) || (stream && (stream->place == download->place ||
                                                            is_known(&stream->known, download))));
   }
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }
 
 void pretend_freed(const void *memory, size_t size)
 {
-  g_mutex_lock(&lock);
+  pretend_lock(&lock);
   for (guint i = downloads ? downloads->len : 0; i-- > 0;)
     if (overlaps(&g_array_index(downloads, Download, i), (uintptr_t)memory, size))
       g_array_remove_index_fast(downloads, i);
   if (downloads && !downloads->len)
     g_clear_pointer(&downloads, g_array_unref);
-  g_mutex_unlock(&lock);
+  pretend_unlock(&lock);
 }

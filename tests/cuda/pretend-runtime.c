@@ -8,6 +8,7 @@
  *
  * It has the functions that the library calls, with the toolkit that was tested.
  */
+#include "pretend-lock.h"
 #include "pretend-order.h"
 #include "pretend.h"
 
@@ -218,13 +219,13 @@ static cudaError_t note(void *memory, size_t size, bool on_device)
 {
   if (!memory)
     return cudaErrorMemoryAllocation;
-  g_mutex_lock(&allocations_lock);
+  pretend_lock(&allocations_lock);
   device_bytes += on_device ? size : 0;
   memory_calls++;
   if (!allocations)
     allocations = g_tree_new(compare_addresses);
   g_tree_insert(allocations, memory, GSIZE_TO_POINTER(size));
-  g_mutex_unlock(&allocations_lock);
+  pretend_unlock(&allocations_lock);
   return cudaSuccess;
 }
 
@@ -232,7 +233,7 @@ static cudaError_t forget(void *memory, bool on_device)
 {
   if (!memory)
     return cudaSuccess;
-  g_mutex_lock(&allocations_lock);
+  pretend_lock(&allocations_lock);
   memory_calls++;
   if (allocations && on_device) {
     size_t size = GPOINTER_TO_SIZE(g_tree_lookup(allocations, memory));
@@ -242,7 +243,7 @@ static cudaError_t forget(void *memory, bool on_device)
   bool was = allocations && g_tree_remove(allocations, memory);
   if (allocations && !g_tree_nnodes(allocations))
     g_clear_pointer(&allocations, g_tree_unref);
-  g_mutex_unlock(&allocations_lock);
+  pretend_unlock(&allocations_lock);
   if (!was)
     return cudaErrorInvalidValue;
   g_free(memory);
@@ -251,17 +252,17 @@ static cudaError_t forget(void *memory, bool on_device)
 
 size_t cj2k_pretend_device_bytes(void)
 {
-  g_mutex_lock(&allocations_lock);
+  pretend_lock(&allocations_lock);
   size_t bytes = device_bytes;
-  g_mutex_unlock(&allocations_lock);
+  pretend_unlock(&allocations_lock);
   return bytes;
 }
 
 size_t cj2k_pretend_memory_calls(void)
 {
-  g_mutex_lock(&allocations_lock);
+  pretend_lock(&allocations_lock);
   size_t number = memory_calls;
-  g_mutex_unlock(&allocations_lock);
+  pretend_unlock(&allocations_lock);
   return number;
 }
 
@@ -277,10 +278,10 @@ static gboolean list_one(gpointer address, gpointer size, gpointer data)
 
 void cj2k_pretend_list(void)
 {
-  g_mutex_lock(&allocations_lock);
+  pretend_lock(&allocations_lock);
   if (allocations)
     g_tree_foreach(allocations, list_one, NULL);
-  g_mutex_unlock(&allocations_lock);
+  pretend_unlock(&allocations_lock);
 }
 
 typedef struct {
@@ -301,10 +302,10 @@ static gboolean find_around(gpointer address, gpointer size, gpointer data)
 static Around allocation_around(const void *memory)
 {
   Around around = {.at = (uintptr_t)memory};
-  g_mutex_lock(&allocations_lock);
+  pretend_lock(&allocations_lock);
   if (allocations)
     g_tree_foreach(allocations, find_around, &around);
-  g_mutex_unlock(&allocations_lock);
+  pretend_unlock(&allocations_lock);
   return around;
 }
 
@@ -319,13 +320,13 @@ static bool is_pinned(const void *memory, size_t size)
   GHashTableIter iter;
   gpointer begin, bytes;
   bool found = false;
-  g_mutex_lock(&pinned_lock);
+  pretend_lock(&pinned_lock);
   if (pinned) {
     g_hash_table_iter_init(&iter, pinned);
     while (!found && g_hash_table_iter_next(&iter, &begin, &bytes))
       found = at >= (uintptr_t)begin && at + size <= (uintptr_t)begin + GPOINTER_TO_SIZE(bytes);
   }
-  g_mutex_unlock(&pinned_lock);
+  pretend_unlock(&pinned_lock);
   return found;
 }
 
@@ -377,21 +378,21 @@ cudaError_t cudaHostRegister(void *memory, size_t size, unsigned flags)
   g_assert_cmpuint(((uintptr_t)memory | size) % 4096, ==, 0);
   if (g_atomic_int_get(&cj2k_pretend_pins_nothing))
     return cudaErrorMemoryAllocation;
-  g_mutex_lock(&pinned_lock);
+  pretend_lock(&pinned_lock);
   if (!pinned)
     pinned = g_hash_table_new(NULL, NULL);
   bool is_new = g_hash_table_insert(pinned, memory, GSIZE_TO_POINTER(size));
-  g_mutex_unlock(&pinned_lock);
+  pretend_unlock(&pinned_lock);
   return is_new ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
 }
 
 cudaError_t cudaHostUnregister(void *memory)
 {
-  g_mutex_lock(&pinned_lock);
+  pretend_lock(&pinned_lock);
   bool was = pinned && g_hash_table_remove(pinned, memory);
   if (pinned && !g_hash_table_size(pinned))
     g_clear_pointer(&pinned, g_hash_table_unref);
-  g_mutex_unlock(&pinned_lock);
+  pretend_unlock(&pinned_lock);
   return was ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
 }
 
