@@ -69,19 +69,6 @@ typedef struct {
 } BenchMemory;
 BenchMemory bench_memory(Cj2kBackendKind backend);
 
-/* GPUs that a measurement takes into account. */
-#define BENCH_MOST_GPUS 64
-
-/* --- bench_gpus.c --- */
-
-/* Chooses the GPU that the following count, by its number for CUDA; -1: all that this process may
- * use. Makes a context on each. */
-void bench_gpus_choose(int device);
-/* Of these together, joule used since the driver was loaded, and MB of memory in use; below 0:
- * unknown. */
-double bench_gpus_energy(void);
-double bench_gpus_memory(void);
-
 /* --- bench_run.c --- */
 
 /* An encoder or decoder under measurement. */

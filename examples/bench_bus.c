@@ -3,6 +3,8 @@
  * also all of them at once, because they share what the host's memory and its links carry. */
 #include "bench.h"
 
+#include "bench_gpus.h"
+
 #include "config.h"
 
 #include <stdio.h>

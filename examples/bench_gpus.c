@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Energy and memory of the GPUs that a measurement uses, from NVML, which is loaded when it is
  * first needed. */
-#include "bench.h"
+#include "bench_gpus.h"
 
 #include "config.h"
 
@@ -9,15 +9,28 @@
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <unistd.h>
+
+#define MOST_PROCESSES 256 /* on a GPU */
 
 typedef struct {
   unsigned long long total, free, used;
 } Memory;
 
+typedef struct {
+  unsigned pid;
+  unsigned long long used; /* ULLONG_MAX: unknown */
+  unsigned gpu_instance, compute_instance;
+} Process;
+
 static struct {
   unsigned (*energy)(void *device, unsigned long long *millijoule);
   unsigned (*memory)(void *device, Memory *memory);
+  unsigned (*processes)(void *device, unsigned *count, Process *processes); /* NULL: none */
   void *devices[BENCH_MOST_GPUS];
   uint32_t count; /* 0: nothing is known of them */
 } gpus;
@@ -56,6 +69,7 @@ void bench_gpus_choose(int device)
       !find(library, "nvmlDeviceGetMemoryInfo", &gpus.memory) || init() != 0 ||
       cudaGetDevice(&current) != cudaSuccess || cudaGetDeviceCount(&count) != cudaSuccess)
     return;
+  (void)find(library, "nvmlDeviceGetComputeRunningProcesses_v3", &gpus.processes);
   bool all = true;
   for (int i = 0; i < count; i++)
     all &= (device >= 0 && i != device) || add(i, by_bus);
@@ -91,6 +105,34 @@ double bench_gpus_memory(void)
   return gpus.count ? sum : -1;
 }
 
+/* MB that this process has on a GPU; below 0: unknown. In a container its number may be another one
+ * than the driver's. */
+static double own_memory(void *device)
+{
+  Process processes[MOST_PROCESSES];
+  unsigned count = MOST_PROCESSES;
+
+  if (!gpus.processes || gpus.processes(device, &count, processes) != 0)
+    return -1;
+  for (unsigned i = 0; i < count; i++)
+    if (processes[i].pid == (unsigned)getpid() && processes[i].used != ULLONG_MAX)
+      return (double)processes[i].used / 1e6;
+  return -1;
+}
+
+double bench_gpus_own_memory(void)
+{
+  double sum = 0;
+
+  for (uint32_t i = 0; i < gpus.count; i++) {
+    double memory = own_memory(gpus.devices[i]);
+    if (memory < 0)
+      return -1;
+    sum += memory;
+  }
+  return gpus.count ? sum : -1;
+}
+
 #else
 
 void bench_gpus_choose(int device)
@@ -104,6 +146,11 @@ double bench_gpus_energy(void)
 }
 
 double bench_gpus_memory(void)
+{
+  return -1;
+}
+
+double bench_gpus_own_memory(void)
 {
   return -1;
 }

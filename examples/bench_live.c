@@ -6,6 +6,8 @@
  */
 #include "bench_live.h"
 
+#include "bench_gpus.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "bench_live.h"
 
+#include "bench_gpus.h"
+
 #include <stdio.h>
 #include <sys/resource.h>
 

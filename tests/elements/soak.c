@@ -6,10 +6,14 @@
  * rate, caps and coder change while packets are lost, codestreams are damaged, and the stream is
  * flushed, ended, stopped and made anew. The run has PHASES parts; between them every stream is
  * brought into the same state, in which it must pass a few pictures without a fault, and the
- * process is measured: bytes in use, resident memory, handles and threads. The first part warms up;
- * growth from the second to the last is a failure. Latencies are printed and not judged. Prints one
- * line. Exit status 1: something grew, a picture was missing, or an element reported an error.
+ * process is measured: bytes in use, resident memory, handles and threads, and with CUDA what it
+ * has of the GPUs' memory. The driver tells that through NVML: of this process if it lists it, else
+ * of all, so that others must be at rest; without NVML it is not known and not judged. The first
+ * part warms up; growth from the second to the last is a failure. Latencies are printed and not
+ * judged. Prints one line. Exit status 1: something grew, a picture was missing, or an element
+ * reported an error.
  */
+#include "examples/bench_gpus.h"
 #include "harness.h"
 
 #include <malloc.h>
@@ -26,6 +30,7 @@
  * measured; the allocator keeps arenas, and GLib threads that have ended, for reuse. */
 #define HEAP_GROWTH   (2 << 20)  /* bytes */
 #define RSS_GROWTH    (16 << 20) /* bytes */
+#define DEVICE_GROWTH 4.0        /* MB: the driver gives 2 MB at a time */
 #define THREAD_GROWTH 4
 #define HANDLE_GROWTH 1
 
@@ -338,6 +343,7 @@ static gpointer run_part(gpointer data)
 
 typedef struct {
   gint64 heap, rss; /* bytes */
+  double device;    /* MB on the GPUs; below 0: unknown */
   gint handles, threads;
   double median, p99; /* milliseconds */
 } Figures;
@@ -376,6 +382,24 @@ static gint64 allocated(void)
 #endif
 }
 
+/* Without CUDA or NVML. */
+static double device_unknown(void)
+{
+  return -1;
+}
+
+static double (*device_memory)(void) = device_unknown;
+
+/* Chooses how the memory on the GPUs is measured, the same way for the whole run. */
+static void find_device_memory(void)
+{
+  bench_gpus_choose(-1);
+  if (bench_gpus_own_memory() >= 0)
+    device_memory = bench_gpus_own_memory;
+  else if (bench_gpus_memory() >= 0)
+    device_memory = bench_gpus_memory;
+}
+
 static gint by_size(gconstpointer a, gconstpointer b)
 {
   gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
@@ -397,14 +421,34 @@ static Figures measure(Chain *all)
   g_array_unref(sorted);
   figures.heap = allocated();
   figures.rss = resident();
+  figures.device = device_memory();
   return figures;
+}
+
+/* Nothing without CUDA. */
+static void print_device(double device)
+{
+  if (g_strcmp0(backend, "cuda") != 0)
+    return;
+  if (device < 0)
+    g_print(", memory on the GPU unknown (NVML does not tell)");
+  else
+    g_print(", %.1f MB on the GPU%s", device,
+            device_memory == bench_gpus_own_memory ? "" : " of all processes");
 }
 
 static void print_figures(const gchar *when, const Figures *figures)
 {
-  g_print("%s %.1f MB in use, %.1f MB resident, %d handles, %d threads, latency %.2f/%.2f ms", when,
-          (double)figures->heap / 1e6, (double)figures->rss / 1e6, figures->handles,
-          figures->threads, figures->median, figures->p99);
+  g_print("%s %.1f MB in use, %.1f MB resident", when, (double)figures->heap / 1e6,
+          (double)figures->rss / 1e6);
+  print_device(figures->device);
+  g_print(", %d handles, %d threads, latency %.2f/%.2f ms", figures->handles, figures->threads,
+          figures->median, figures->p99);
+}
+
+static gboolean device_grew(const Figures *first, const Figures *last)
+{
+  return first->device >= 0 && last->device > first->device + streams * DEVICE_GROWTH;
 }
 
 /* With the address sanitizer freed memory stays resident for a while. */
@@ -418,7 +462,7 @@ static gboolean grew(const Figures *first, const Figures *last)
   return last->heap > first->heap + (gint64)streams * HEAP_GROWTH ||
          last->rss > first->rss + (gint64)streams * resident_growth ||
          last->threads > first->threads + streams * THREAD_GROWTH ||
-         last->handles > first->handles + streams * HANDLE_GROWTH;
+         last->handles > first->handles + streams * HANDLE_GROWTH || device_grew(first, last);
 }
 
 /* Threads of codecs that were closed may need a moment to end on a busy machine. */
@@ -515,8 +559,12 @@ static void give_memory_back(void)
 int main(int argc, char **argv)
 {
   give_memory_back();
+  /* Else a kernel that is first launched late would look like growth. */
+  g_setenv("CUDA_MODULE_LOADING", "EAGER", FALSE);
   gst_init(&argc, &argv);
   read_options(&argc, &argv);
+  if (g_strcmp0(backend, "cuda") == 0)
+    find_device_memory();
   for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
     GstVideoInfo info = video(kinds[i].format, kinds[i].width, kinds[i].height);
     pictures[i] = pixels_buffer(&info, i);
