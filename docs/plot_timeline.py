@@ -16,7 +16,9 @@ FOLDER = pathlib.Path(__file__).parent
 TABLE, DRAWING = FOLDER / "performance-timeline.tsv", FOLDER / "performance-timeline.svg"
 COLOURS = {"upload": "#4878cf", "download": "#e8893a", "quads": "#2d7d46", "magsgn": "#62b27a", "refine": "#9ad0aa",
            "mq": "#9ad0aa", "idwt": "#a98fd0", "finish": "#7b55b5", "top": "#7b55b5", "levels": "#a98fd0",
-           "measure": "#9ad0aa", "contexts": "#62b27a", "code": "#2d7d46", "hulls": "#9ad0aa", "gather": "#62b27a"}
+           "measure": "#9ad0aa", "contexts": "#62b27a", "code": "#2d7d46", "hulls": "#9ad0aa", "gather": "#62b27a",
+           "headers": "#d0a98f", "place": "#d0a98f"}
+OTHER = "#999999"  # stages without a colour of their own
 COPIES = ("upload", "download")
 LEFT, WIDTH, ROW, GAP = 90, 850, 14, 34  # pixels
 
@@ -73,7 +75,7 @@ class Panel:
         for row, stream in enumerate(streams):
             self.label(row, f"slot {stream}")
             for _, stage, begin, end in (s for s in self.spans if s[0] == stream):
-                self.bar(row, (begin, end), COLOURS[stage], stage, (0, 0.5) if stage in COPIES else (0.5, 1))
+                self.bar(row, (begin, end), COLOURS.get(stage, OTHER), stage, (0, 0.5) if stage in COPIES else (0.5, 1))
         row = len(streams) + 0.5
         for name, is_copy in (("copies", True), ("kernels", False)):
             self.label(row, name)
@@ -89,8 +91,8 @@ class Panel:
 
 def legend(used, y):
     lines, x = [], LEFT
-    for stage in (stage for stage in COLOURS if stage in used):
-        lines.append(f'<rect x="{x}" y="{y}" width="10" height="10" fill="{COLOURS[stage]}"/>'
+    for stage in [stage for stage in COLOURS if stage in used] + sorted(used - set(COLOURS)):
+        lines.append(f'<rect x="{x}" y="{y}" width="10" height="10" fill="{COLOURS.get(stage, OTHER)}"/>'
                      f'<text x="{x + 14}" y="{y + 9}">{stage}</text>')
         x += 24 + 7 * len(stage)
     return lines
