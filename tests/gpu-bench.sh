@@ -388,10 +388,17 @@ bench_film() {
     as_set film.ht.cbr.$where.default encode --output $where --in-flight 1 "${film[@]}" "${budget[@]}"
     as_set film.mq.cbr.$where.default encode --output $where --in-flight 1 "${film[@]}" "${mq[@]}"
   done
+  # A natural picture, of which parts differ more than those of the made one.
   if [ -n "$frames" ]; then
     python3 tests/gpu-bench-pictures.py "$frames" "$pictures" film
-    ours film.rgb encode --in-flight 1 "${film[@]}" --block-coder ht --bits-per-pixel 4 "$pictures/film.ppm"
-    as_set film.rgb.default encode --in-flight 1 "${film[@]}" --block-coder ht --bits-per-pixel 4 "$pictures/film.ppm"
+    film+=("$pictures/film.ppm") step=(--block-coder ht --quant-step 0.0094) budget=(--block-coder ht --bits-per-pixel 4)
+    for where in device host; do
+      for n in 1 8 16; do
+        ours film.rgb.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" "${budget[@]}"
+        ours film.rgb.step.$where.$n encode --output $where --in-flight $n "${film[@]}" "${step[@]}"
+      done
+      as_set film.rgb.cbr.$where.default encode --output $where --in-flight 1 "${film[@]}" "${budget[@]}"
+    done
   fi
 }
 
