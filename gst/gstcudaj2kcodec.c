@@ -237,7 +237,7 @@ void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
   stats = (Cj2kStats){0};
   if (object)
     codec->type->get_stats(object, &stats);
-  codec->known_devices = stats.devices;
+  codec->known_devices = stats.devices + stats.lost_devices; /* some when its slots were made */
   codec->reason_awaited = 0;
   if (old)
     codec->type->close(old);

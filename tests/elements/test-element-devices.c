@@ -270,8 +270,8 @@ static void push_until_error(Rig *rig, const Film *film)
   g_assert_cmpint(flow, ==, GST_FLOW_ERROR);
 }
 
-/* To READY and back, with new devices. */
-static void restart(Rig *rig, const Film *film, guint count)
+/* To READY and back, with new devices; dead: one that fails as soon as it is opened, -1: none. */
+static void restart(Rig *rig, const Film *film, guint count, gint dead)
 {
   GstElement *element = rig->h->element;
   GstSegment segment;
@@ -282,6 +282,8 @@ static void restart(Rig *rig, const Film *film, guint count)
     gst_buffer_unref(old);
   clear_bus(rig->bus);
   fake_init(count);
+  if (dead >= 0)
+    g_atomic_int_set(&fake_devices[dead].dead, 1);
   g_assert_cmpint(gst_element_set_state(element, GST_STATE_PLAYING), ==, GST_STATE_CHANGE_SUCCESS);
   gst_segment_init(&segment, GST_FORMAT_TIME);
   gst_harness_push_event(rig->h, gst_event_new_stream_start("again"));
@@ -383,7 +385,7 @@ static void test_all_die(gconstpointer factory)
   assert_error(rig.bus, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND, "fake device 2 is dead");
   gst_harness_push_event(rig.h, gst_event_new_eos());
   g_assert_cmpuint(count_warnings(&rig, NULL), ==, 0);
-  restart(&rig, &film, 3);
+  restart(&rig, &film, 3, -1);
   push(&rig, &film, 0, 1);
   pull(&rig, &film, 0, 1);
   g_assert_cmpuint(gpus(&rig, &film), ==, 3);
@@ -391,6 +393,29 @@ static void test_all_die(gconstpointer factory)
   g_assert_cmpuint(count_warnings(&rig, NULL), ==, 0);
   kill_device(&rig, &film, 2, 1, 1);
   assert_one_warning(&rig, "(fake device 2 is dead)");
+  end(&rig);
+  film_clear(&film);
+}
+
+/* A device fails when memory for its frames is made, as the stream starts: a warning says so. */
+static void test_lost_at_start(gconstpointer factory)
+{
+  Film film;
+
+  film_init(&film, factory);
+  Rig rig = begin(&film, 2, IN_FLIGHT);
+  push(&rig, &film, 0, 1);
+  pull(&rig, &film, 0, 1);
+  restart(&rig, &film, 2, 0); /* the first frame's memory is made there */
+  push(&rig, &film, 0, 1);
+  pull(&rig, &film, 0, 1);
+  g_assert_cmpuint(gpus(&rig, &film), ==, 1);
+  assert_one_warning(&rig, "(the reason is not known)");
+  push(&rig, &film, 1, FRAMES - 1);
+  push_end(&rig);
+  pull(&rig, &film, 1, FRAMES - 1);
+  g_assert_cmpuint(redone_frames(&rig, &film), ==, 0);
+  g_assert_cmpuint(count_warnings(&rig, NULL), ==, 0);
   end(&rig);
   film_clear(&film);
 }
@@ -625,6 +650,7 @@ int main(int argc, char **argv)
   add("death", test_death);
   add("each-call", test_each_call);
   add("all-die", test_all_die);
+  add("lost-at-start", test_lost_at_start);
   add("die-together", test_die_together);
   add("flush", test_flush);
   add("reservation", test_reservation);

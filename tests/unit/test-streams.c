@@ -12,7 +12,7 @@
 
 #define PICTURES 4
 #define FRAMES   10 /* of a film, which shows the pictures one after the other */
-#define MOST     12 /* streams at the same time */
+#define MOST     48 /* streams at the same time */
 #define HELD     4  /* codestreams that a decoder may have: the most frames in flight */
 
 typedef struct {
@@ -26,6 +26,7 @@ static const Setting settings[] = {
     {"block-coder=mq max-frame-bytes=3000", 2},
     {"block-coder=mq quant-step=0.01 codeblock-style=bypass", 1},
     {"block-coder=ht average-bitrate=900 average-window=16", 4},
+    {"block-coder=ht max-frame-bytes=5000 low-latency=true", 1},
 };
 
 /* What a stream that is alone gives, by the CPU. */
@@ -205,7 +206,7 @@ static void run_streams(uint32_t count)
 
 static void test_equal(void)
 {
-  static const uint32_t counts[] = {1, 2, 5, MOST};
+  static const uint32_t counts[] = {1, 2, 5, 12, MOST};
 
   for (gsize i = 0; i < G_N_ELEMENTS(counts); i++)
     run_streams(counts[i]);
