@@ -37,7 +37,7 @@ static gboolean encodes(const gchar *factory)
 static Rig open_rig(const gchar *factory, const gchar *devices, guint in_flight)
 {
   gchar *description = g_strdup_printf(
-      "%s backend=cuda cuda-devices=%s frames-in-flight=%u num-threads=%u %s", factory, devices,
+      "%s backend=cuda cuda-devices=%s frames-in-flight=%u num-threads=%d %s", factory, devices,
       in_flight, IN_FLIGHT, encodes(factory) ? "rate-control=lossless num-resolutions=3" : "");
   Rig rig = rig_new(description);
   g_free(description);
