@@ -292,7 +292,7 @@ typedef struct Cj2kStats {
   uint64_t bucket_bytes;    /**< average_bytes times average_window: what the bucket holds */
   uint64_t bucket_level;    /**< what is in it after the last frame: half of it at the average */
   uint64_t redone_frames;   /**< frames that a GPU lost and another one did again */
-  uint32_t lost_devices;    /**< GPUs that were opened and have failed since, also while memory for
+  uint64_t lost_devices;    /**< GPUs that were opened and have failed since, also while memory for
                                frames was made */
 } Cj2kStats;
 

@@ -83,7 +83,8 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
    * precincts), "restored-blocks" (code-blocks taken from the frame before, see the property
    * conceal), "fallbacks" (frames that the CPU back end had to do), "limited-frames" (that a
    * ceiling made smaller than their target), "redone-frames" (that a GPU lost and another one did
-   * again), "bytes" (of codestreams), and of an average bit rate
+   * again), "lost-gpus" (of several that were in use), "bytes" (of codestreams), and of an average
+   * bit rate
    * "average-bytes" (of a frame), "bucket-bytes" (that times average-window) and "bucket-level"
    * (bytes in the bucket after the last frame; half of "bucket-bytes" is the average),
    * and the sums over all frames in milliseconds "header-ms",
@@ -237,7 +238,7 @@ void gst_cuda_j2k_codec_replace(GstCudaJ2kCodec *codec, gpointer object)
   stats = (Cj2kStats){0};
   if (object)
     codec->type->get_stats(object, &stats);
-  codec->known_devices = stats.devices + stats.lost_devices; /* some when its slots were made */
+  codec->known_devices = stats.devices + (guint)stats.lost_devices; /* when its slots were made */
   codec->reason_awaited = 0;
   if (old)
     codec->type->close(old);

@@ -317,6 +317,7 @@ void cj2k_decoder_get_stats(Cj2kDecoder *decoder, Cj2kStats *stats)
   stats->frames_in_flight = decoder->slots.allowed;
   g_mutex_unlock(&decoder->lock);
   const Cj2kDecoderBackend *backend = &decoder->backend;
-  stats->lost_devices = backend->functions->lost ? backend->functions->lost(backend->data) : 0;
-  stats->devices = backend->devices.count - stats->lost_devices;
+  uint32_t lost = backend->functions->lost ? backend->functions->lost(backend->data) : 0;
+  stats->lost_devices = lost;
+  stats->devices = backend->devices.count - lost;
 }

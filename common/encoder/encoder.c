@@ -313,8 +313,9 @@ void cj2k_encoder_get_stats(Cj2kEncoder *encoder, Cj2kStats *stats)
   *stats = encoder->stats;
   const Cj2kEncoderBackend *backend = &encoder->backend;
   stats->frames_in_flight = encoder->slots.allowed;
-  stats->lost_devices = backend->functions->lost ? backend->functions->lost(backend->data) : 0;
-  stats->devices = backend->devices.count - stats->lost_devices;
+  uint32_t lost = backend->functions->lost ? backend->functions->lost(backend->data) : 0;
+  stats->lost_devices = lost;
+  stats->devices = backend->devices.count - lost;
   const Cj2kBucketState bucket = cj2k_bucket_state(&encoder->rate.bucket);
   stats->average_bytes = bucket.rate;
   stats->bucket_bytes = bucket.capacity;

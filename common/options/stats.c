@@ -27,6 +27,7 @@ const Cj2kStatsField cj2k_stats_fields[] = {
     COUNT("fallbacks", fallbacks),
     COUNT("limited-frames", limited_frames),
     COUNT("redone-frames", redone_frames),
+    COUNT("lost-gpus", lost_devices),
     STATE("average-bytes", average_bytes),
     STATE("bucket-bytes", bucket_bytes),
     STATE("bucket-level", bucket_level),

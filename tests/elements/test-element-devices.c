@@ -141,32 +141,44 @@ static void end(Rig *rig)
 
 /* ------------------------------------------------------------------ what the element says --- */
 
-static void read_stats(Rig *rig, const Film *film, guint *gpus, guint64 *redone)
+static GstStructure *stats_of(Rig *rig, const Film *film)
 {
   GstElement *element = rig_element(rig, film->factory);
   GstStructure *stats;
 
   g_object_get(element, "stats", &stats, NULL);
-  g_assert_true(gst_structure_get_uint(stats, "gpus", gpus));
-  g_assert_true(gst_structure_get_uint64(stats, "redone-frames", redone));
-  gst_structure_free(stats);
   gst_object_unref(element);
+  return stats;
 }
 
 static guint gpus(Rig *rig, const Film *film)
 {
+  GstStructure *stats = stats_of(rig, film);
   guint number;
-  guint64 redone;
-  read_stats(rig, film, &number, &redone);
+
+  g_assert_true(gst_structure_get_uint(stats, "gpus", &number));
+  gst_structure_free(stats);
+  return number;
+}
+
+static guint64 count_of(Rig *rig, const Film *film, const gchar *field)
+{
+  GstStructure *stats = stats_of(rig, film);
+  guint64 number;
+
+  g_assert_true(gst_structure_get_uint64(stats, field, &number));
+  gst_structure_free(stats);
   return number;
 }
 
 static guint64 redone_frames(Rig *rig, const Film *film)
 {
-  guint number;
-  guint64 redone;
-  read_stats(rig, film, &number, &redone);
-  return redone;
+  return count_of(rig, film, "redone-frames");
+}
+
+static guint64 lost_gpus(Rig *rig, const Film *film)
+{
+  return count_of(rig, film, "lost-gpus");
 }
 
 /* Counts the warnings since the last call; each is about a GPU that has failed. The text of the
@@ -410,6 +422,7 @@ static void test_lost_at_start(gconstpointer factory)
   push(&rig, &film, 0, 1);
   pull(&rig, &film, 0, 1);
   g_assert_cmpuint(gpus(&rig, &film), ==, 1);
+  g_assert_cmpuint(lost_gpus(&rig, &film), ==, 1);
   assert_one_warning(&rig, "(the reason is not known)");
   push(&rig, &film, 1, FRAMES - 1);
   push_end(&rig);
