@@ -293,7 +293,7 @@ typedef struct Cj2kStats {
   uint64_t bucket_level;    /**< what is in it after the last frame: half of it at the average */
   uint64_t redone_frames;   /**< frames that a GPU lost and another one did again */
   uint64_t lost_devices;    /**< GPUs that were opened and have failed since, also while memory for
-                               frames was made */
+                               frames was made; a sum over codecs counts failures */
 } Cj2kStats;
 
 /** @} */

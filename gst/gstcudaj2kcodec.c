@@ -83,7 +83,7 @@ void gst_cuda_j2k_codec_install_properties(GObjectClass *klass, const GstCudaJ2k
    * precincts), "restored-blocks" (code-blocks taken from the frame before, see the property
    * conceal), "fallbacks" (frames that the CPU back end had to do), "limited-frames" (that a
    * ceiling made smaller than their target), "redone-frames" (that a GPU lost and another one did
-   * again), "lost-gpus" (of several that were in use), "bytes" (of codestreams), and of an average
+   * again), "lost-gpus" (failures of one of several), "bytes" (of codestreams), and of an average
    * bit rate
    * "average-bytes" (of a frame), "bucket-bytes" (that times average-window) and "bucket-level"
    * (bytes in the bucket after the last frame; half of "bucket-bytes" is the average),

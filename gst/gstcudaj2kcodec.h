@@ -163,9 +163,9 @@ void gst_cuda_j2k_codec_measure(GstCudaJ2kCodec *codec, gboolean ends_frame, gin
 void gst_cuda_j2k_codec_check_fallback(GstCudaJ2kCodec *codec, gboolean fallback,
                                        const Cj2kError *why);
 
-/* Warns when a GPU has failed and others are left, once for each. Called for each good result: a
- * flush may have discarded those that were done again, or there was none. `why` is the reason if
- * another GPU did this one again. */
+/* Warns when GPUs have failed and others are left, once for each or for all that failed since.
+ * Called for each good result: a flush may have discarded those that were done again, or there was
+ * none. `why` is the reason if another GPU did this one again. */
 void gst_cuda_j2k_codec_check_gpus(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why);
 
 G_END_DECLS

@@ -109,15 +109,17 @@ void gst_cuda_j2k_codec_set_context(GstCudaJ2kCodec *codec, GstContext *given)
  * frames are in flight that may bring it. */
 static gboolean awaits_reason(GstCudaJ2kCodec *codec)
 {
+  guint pending = gst_cuda_j2k_output_pending(&codec->output); /* with this one */
+
   if (!codec->reason_awaited)
-    codec->reason_awaited = MAX(gst_cuda_j2k_output_pending(&codec->output), 1);
-  codec->reason_awaited--;
-  return codec->reason_awaited > 0;
+    codec->reason_awaited = MAX(pending, 1);
+  return --codec->reason_awaited > 0 && pending > 1;
 }
 
 void gst_cuda_j2k_codec_check_gpus(GstCudaJ2kCodec *codec, gboolean redone, const Cj2kError *why)
 {
   Cj2kStats stats;
+  gchar lost[32] = "A GPU has";
 
   if (redone)
     GST_LOG_OBJECT(codec->element, "done again by another GPU: %s", why->text);
@@ -126,10 +128,12 @@ void gst_cuda_j2k_codec_check_gpus(GstCudaJ2kCodec *codec, gboolean redone, cons
   codec->type->get_stats(codec->object, &stats);
   if (stats.devices >= codec->known_devices || (!redone && awaits_reason(codec)))
     return;
+  if (codec->known_devices > stats.devices + 1)
+    g_snprintf(lost, sizeof lost, "%u GPUs have", codec->known_devices - stats.devices);
   codec->known_devices = stats.devices;
   codec->reason_awaited = 0;
   GST_ELEMENT_WARNING(codec->element, RESOURCE, FAILED,
-                      ("A GPU has failed (%s). Its frames go to the others, of which there are %u.",
+                      ("%s failed (%s). The frames go to the others, of which there are %u.", lost,
                        redone ? why->text : "the reason is not known", stats.devices),
                       ("The property stats counts frames that were done again."));
 }

@@ -360,7 +360,7 @@ bench_live() {
   live mq.1080p 16 "${one[@]}" mq --codeblock-width 32 --codeblock-height 32
   live ht.1080p.device 96 "${one[@]}" ht --output device
   for n in 4 16; do # of the worst process; each prints a line
-    live processes.ht.1080p $n "${one[@]}" ht --processes $n --streams 1 | awk '{ sub(/: /, "." NR ": ") } 1'
+    live processes.ht.1080p $n "${one[@]}" ht --processes $n --streams 1 | awk '/: {/ { sub(/: /, "." ++n ": ") } 1'
   done
   if [ -x "$elements" ]; then
     live ht.1080p.elements 48 "${one[@]}" ht --elements

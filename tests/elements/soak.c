@@ -448,7 +448,9 @@ static void print_figures(const gchar *when, const Figures *figures)
 
 static gboolean device_grew(const Figures *first, const Figures *last)
 {
-  return first->device >= 0 && last->device > first->device + streams * DEVICE_GROWTH;
+  gboolean unknown = last->device < 0; /* the driver does not tell any more */
+
+  return first->device >= 0 && (unknown || last->device > first->device + streams * DEVICE_GROWTH);
 }
 
 /* With the address sanitizer freed memory stays resident for a while. */
