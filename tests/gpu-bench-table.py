@@ -263,16 +263,21 @@ def mq_decode(log):
     return table(("decode", "cudaj2k", "nvJPEG2000", "ratio"), rows)
 
 
+def block_sizes(log, way, rates, head):
+    """Code-blocks of 64×64 beside those of 32×32, with pictures in device memory."""
+    rows = []
+    for key, name in rates:
+        small, large = (log.best(f"{way[:3]}.mq{size}_{key}.device") for size in (32, 64))
+        ms = [log.get(f"{way[:3]}.mq{size}_{key}.device.1", "ms_p50") for size in (32, 64)]
+        rows.append([name, of_best(small), of_best(large), ratio(small[0], large[0]), *ms, ratio(ms[1], ms[0])])
+        target(f"MQ {way}, 64×64 in place of 32×32, {name}: times slower", ratio(small[0], large[0]), 1.5, True)
+    return table((head, "32×32, frames/s", "64×64", "times slower", "32×32, one in flight, ms", "64×64", "times slower"),
+                 rows)
+
+
 @block
 def large_blocks(log):
-    rows = []
-    for key, name in MQ_RATES:
-        small, large = (log.best(f"dec.mq{size}_{key}.device") for size in (32, 64))
-        ms = [log.get(f"dec.mq{size}_{key}.device.1", "ms_p50") for size in (32, 64)]
-        rows.append([name, of_best(small), of_best(large), ratio(small[0], large[0]), *ms, ratio(ms[1], ms[0])])
-        target(f"MQ decode, 64×64 in place of 32×32, {name}: times slower", ratio(small[0], large[0]), 1.5, True)
-    return table(("decode, to device memory", "32×32, frames/s", "64×64", "times slower", "32×32, one in flight, ms",
-                  "64×64", "times slower"), rows)
+    return block_sizes(log, "decode", MQ_RATES, "decode, to device memory")
 
 
 def size_of(log, pattern, fps):
@@ -284,14 +289,8 @@ def size_of(log, pattern, fps):
 
 @block
 def large_blocks_encode(log):
-    rows = []
-    for key, name in ("cbr", "cbr 3.8 bpp"), ("lossless", "lossless, 21 bpp"):
-        small, large = (log.best(f"enc.mq{size}_{key}.device") for size in (32, 64))
-        ms = [log.get(f"enc.mq{size}_{key}.device.1", "ms_p50") for size in (32, 64)]
-        rows.append([name, of_best(small), of_best(large), ratio(small[0], large[0]), *ms, ratio(ms[1], ms[0])])
-        target(f"MQ encode, 64×64 in place of 32×32, {name}: times slower", ratio(small[0], large[0]), 1.5, True)
-    return table(("encode, from device memory", "32×32, frames/s", "64×64", "times slower", "32×32, one in flight, ms",
-                  "64×64", "times slower"), rows)
+    rates = ("cbr", "cbr 3.8 bpp"), ("lossless", "lossless, 21 bpp")
+    return block_sizes(log, "encode", rates, "encode, from device memory")
 
 
 @block
