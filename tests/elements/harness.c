@@ -103,6 +103,24 @@ GstElement *rig_element(Rig *rig, const gchar *factory)
   return element;
 }
 
+GstStructure *rig_stats(Rig *rig, const gchar *factory)
+{
+  GstElement *element = rig_element(rig, factory);
+  GstStructure *stats;
+  g_object_get(element, "stats", &stats, NULL);
+  gst_object_unref(element);
+  return stats;
+}
+
+guint64 rig_count(Rig *rig, const gchar *factory, const gchar *field)
+{
+  GstStructure *stats = rig_stats(rig, factory);
+  guint64 value = G_MAXUINT64;
+  g_assert_true(gst_structure_get_uint64(stats, field, &value));
+  gst_structure_free(stats);
+  return value;
+}
+
 GstVideoInfo video(GstVideoFormat format, guint width, guint height)
 {
   GstVideoInfo info;

@@ -29,6 +29,9 @@ void rig_flush(Rig *rig);
 gchar *rig_message(Rig *rig, GstMessageType type);
 gchar *rig_no_gpu_message(Rig *rig, GstMessageType type);
 GstElement *rig_element(Rig *rig, const gchar *factory);
+/* The element's property stats (transfer full), and one of its guint64 fields. */
+GstStructure *rig_stats(Rig *rig, const gchar *factory);
+guint64 rig_count(Rig *rig, const gchar *factory, const gchar *field);
 
 /* Progressive video of this format at FPS frames a second. */
 GstVideoInfo video(GstVideoFormat format, guint width, guint height);

@@ -141,19 +141,9 @@ static void end(Rig *rig)
 
 /* ------------------------------------------------------------------ what the element says --- */
 
-static GstStructure *stats_of(Rig *rig, const Film *film)
-{
-  GstElement *element = rig_element(rig, film->factory);
-  GstStructure *stats;
-
-  g_object_get(element, "stats", &stats, NULL);
-  gst_object_unref(element);
-  return stats;
-}
-
 static guint gpus(Rig *rig, const Film *film)
 {
-  GstStructure *stats = stats_of(rig, film);
+  GstStructure *stats = rig_stats(rig, film->factory);
   guint number;
 
   g_assert_true(gst_structure_get_uint(stats, "gpus", &number));
@@ -161,24 +151,14 @@ static guint gpus(Rig *rig, const Film *film)
   return number;
 }
 
-static guint64 count_of(Rig *rig, const Film *film, const gchar *field)
-{
-  GstStructure *stats = stats_of(rig, film);
-  guint64 number;
-
-  g_assert_true(gst_structure_get_uint64(stats, field, &number));
-  gst_structure_free(stats);
-  return number;
-}
-
 static guint64 redone_frames(Rig *rig, const Film *film)
 {
-  return count_of(rig, film, "redone-frames");
+  return rig_count(rig, film->factory, "redone-frames");
 }
 
 static guint64 lost_gpus(Rig *rig, const Film *film)
 {
-  return count_of(rig, film, "lost-gpus");
+  return rig_count(rig, film->factory, "lost-gpus");
 }
 
 /* Counts the warnings since the last call; each is about a GPU that has failed. The text of the

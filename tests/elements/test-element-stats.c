@@ -44,24 +44,6 @@ static Rig rig_of(const Kind *kind, const gchar *more, GstCaps *caps)
   return rig;
 }
 
-static GstStructure *stats_of(Rig *rig, const Kind *kind)
-{
-  GstElement *element = rig_element(rig, kind->factory);
-  GstStructure *stats;
-  g_object_get(element, "stats", &stats, NULL);
-  gst_object_unref(element);
-  return stats;
-}
-
-static guint64 count_of(Rig *rig, const Kind *kind, const gchar *field)
-{
-  GstStructure *stats = stats_of(rig, kind);
-  guint64 value = G_MAXUINT64;
-  g_assert_true(gst_structure_get_uint64(stats, field, &value));
-  gst_structure_free(stats);
-  return value;
-}
-
 static void push_frames(Rig *rig, GstBuffer *input, guint first, guint count)
 {
   for (guint i = first; i < first + count; i++)
@@ -87,7 +69,7 @@ static void test_fields(gconstpointer data)
   Rig rig = rig_of(kind, "frames-in-flight=3", caps);
   push_frames(&rig, input, 0, FRAMES);
   g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
-  GstStructure *stats = stats_of(&rig, kind);
+  GstStructure *stats = rig_stats(&rig, kind->factory);
   for (guint i = 0; i < G_N_ELEMENTS(fields); i++) {
     guint value = G_MAXUINT;
     g_assert_true(gst_structure_get_uint(stats, fields[i], &value));
@@ -95,9 +77,9 @@ static void test_fields(gconstpointer data)
   }
   check_times(stats);
   gst_structure_free(stats);
-  g_assert_cmpuint(count_of(&rig, kind, "frames"), ==, FRAMES);
-  g_assert_cmpuint(count_of(&rig, kind, "dropped-qos"), ==, 0);
-  g_assert_cmpuint(count_of(&rig, kind, "dropped-errors"), ==, 0);
+  g_assert_cmpuint(rig_count(&rig, kind->factory, "frames"), ==, FRAMES);
+  g_assert_cmpuint(rig_count(&rig, kind->factory, "dropped-qos"), ==, 0);
+  g_assert_cmpuint(rig_count(&rig, kind->factory, "dropped-errors"), ==, 0);
   gst_buffer_unref(input);
   rig_free(&rig);
 }
@@ -146,7 +128,7 @@ static void test_waiting(gconstpointer data)
   gst_pad_add_probe(rig.h->sinkpad, GST_PAD_PROBE_TYPE_BUFFER, wait_for_gate, &gate, NULL);
   GThread *thread = g_thread_new("push", push_three, &pusher);
   while (!waiting) {
-    GstStructure *stats = stats_of(&rig, kind);
+    GstStructure *stats = rig_stats(&rig, kind->factory);
     g_assert_true(gst_structure_get_uint(stats, "waiting-output", &waiting));
     g_assert_true(gst_structure_get_uint(stats, "frames-in-flight", &in_flight));
     gst_structure_free(stats);
@@ -160,7 +142,7 @@ static void test_waiting(gconstpointer data)
   g_mutex_unlock(&gate.lock);
   g_thread_join(thread);
   g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
-  g_assert_cmpuint(count_of(&rig, kind, "frames"), ==, 3);
+  g_assert_cmpuint(rig_count(&rig, kind->factory, "frames"), ==, 3);
   gst_buffer_unref(input);
   rig_free(&rig);
   alarm(0);
@@ -177,7 +159,7 @@ static void test_dropped_for_qos(gconstpointer data)
   g_assert_true(gst_harness_push_upstream_event(
       rig.h, gst_event_new_qos(GST_QOS_TYPE_UNDERFLOW, 2.0, GST_SECOND, 0)));
   push_frames(&rig, input, 1, 4);
-  g_assert_cmpuint(count_of(&rig, kind, "dropped-qos"), ==, 4);
+  g_assert_cmpuint(rig_count(&rig, kind->factory, "dropped-qos"), ==, 4);
   gst_buffer_unref(input);
   rig_free(&rig);
 }
@@ -193,7 +175,7 @@ static void test_dropped_for_errors(void)
   push_frames(&rig, damaged, 2, 3);
   push_frames(&rig, input, 5, 1);
   g_assert_true(gst_harness_push_event(rig.h, gst_event_new_eos()));
-  g_assert_cmpuint(count_of(&rig, &decoder, "dropped-errors"), ==, 3);
+  g_assert_cmpuint(rig_count(&rig, decoder.factory, "dropped-errors"), ==, 3);
   gst_buffer_unref(damaged);
   gst_buffer_unref(input);
   rig_free(&rig);
