@@ -16,6 +16,7 @@
 #include "common/codestream/plan_rows.h"
 #include "common/runtime/threads.h"
 #include "common/shared/hull.h"
+#include "common/shared/step_size.h"
 
 /* What tests force, before they open a codec; all 0: back ends do what is best. */
 typedef struct {
@@ -148,14 +149,6 @@ typedef struct Cj2kDecodeBackend {
  */
 typedef struct Cj2kEncodeSlot Cj2kEncodeSlot;
 
-/* The quantiser of a band for one frame. The quantiser in the plan belongs to the base step sizes.
- */
-typedef struct {
-  float inv_scale; /* docs/arithmetic.md; unused when the band is reversible */
-  uint8_t
-      num_bitplanes; /* Mb; larger magnitudes are clipped to 2^Mb - 1 and counted as saturated */
-} Cj2kFrameQuantiser;
-
 /* The HT choice for one block: a cleanup pass at `plane`, and `passes` passes in all, 1..3 (0: the
  * block is left out). */
 typedef struct {
@@ -191,18 +184,6 @@ typedef struct {
 
 typedef struct Cj2kAheadJob Cj2kAheadJob;
 
-/* HT: an estimate from one in `quad_rows` rows of quads, as measure() makes it, and the limits
- * between which it should be. */
-typedef struct {
-  uint32_t quad_rows;
-  uint64_t least, most;
-} Cj2kEstimateRange;
-
-static inline bool cj2k_estimate_is_in(const Cj2kEstimateRange *range, uint64_t estimate)
-{
-  return estimate >= range->least && estimate <= range->most;
-}
-
 typedef struct {
   const Cj2kFrameQuantiser *quantisers; /* per band of the plan */
   uint32_t stride; /* MQ: only blocks b with b % stride == 0 are coded (1: all); the results of the
@@ -217,11 +198,15 @@ typedef struct {
                              results are valid then; NULL: all. Only where takes_ht_blocks or
                              takes_mq_blocks is set */
   uint32_t num_blocks;
-  const Cj2kHtChoice *choices;    /* HT: choice for each block; NULL: plane 0 and the cleanup pass
-                                     only, for all blocks */
-  const Cj2kEstimateRange *range; /* HT, all blocks at plane 0: estimates what they take. If that is
-                                     out of range, the blocks need not be coded, and of the results
-                                     only the estimate is valid. NULL: does not */
+  const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
+                                  only, for all blocks */
+  const Cj2kEstimateRange
+      *range;                /* HT, all blocks at plane 0: estimates what they take. If that is
+                                out of range, the blocks need not be coded, and of the results
+                                only the estimate is valid. Else if the range has bases, among
+                                them that of `quantisers`, blocks are coded, and `likely` and `ahead` done, with
+                                the quantisers                and weights of cj2k_estimate_base(). NULL: does not */
+  const Cj2kStepRule *rules; /* per band of the plan, with a range that has bases */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
   bool packet_sizes; /* all blocks: packet_sizes may be filled, with all passes in the only layer.
@@ -256,8 +241,8 @@ typedef struct {
 
 typedef struct {
   const Cj2kRetainJob *retain; /* with `packets`, after code() with weights; NULL: all passes */
-  bool cut; /* in place of `retain`: as code() has cut them, if its result has a cut. The rest of
-               the job must be as it was foreseen */
+  bool cut; /* in place of `retain` or `again`: as code() has cut them, if its result says so. The
+               rest of the job must be as it was foreseen */
   const Cj2kAgainJob *again; /* before all else; only if the last code() was for all blocks, at
                                 plane 0, with the quantisers of this frame, and keeps_room was set;
                                 NULL: none */
@@ -283,8 +268,9 @@ typedef struct {
  *    `margin`. Without `likely`, `most` is `budget`;
  *  - else nothing is known.
  *
- * Rate control decides as if nothing had been done. If place() is asked for the same, it is done;
- * if not, the back end does what it is asked for.
+ * If the back end has cut blocks, it says so (`cut_ahead`), and rate control takes that, if the
+ * codestream has enough bytes. Of a frame that stays whole it decides itself; if place() is then
+ * asked for the same, it is done, else the back end does what it is asked for.
  *
  * MQ: if all passes together have more bytes than `budget`, they are cut as cj2k_fit_first does it
  * with the headers of an earlier frame, `header_bytes`. If that is enough for `least`, rate control
@@ -323,8 +309,10 @@ typedef struct {
   const Cj2kPassCut *cut; /* code, with `ahead`: place() with `cut` does the rest. `blocks`,
                              `passes`, `points` and `slopes` are not there then, and the codestream
                              may still be written until place() is done. NULL: not cut */
-  const uint8_t *bytes;   /* code or gather: bytes of all blocks, in host memory */
-  bool placed;            /* code: the bytes are left to place(), there is no gather() */
+  bool cut_ahead; /* code, HT, with `ahead`: blocks have been cut as foreseen, after the records
+                     were made; place() with `cut` does the rest */
+  const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
+  bool placed;          /* code: the bytes are left to place(), there is no gather() */
   bool keeps_room;    /* code, HT: place() can code blocks again, each into the room that it has */
   bool makes_packets; /* code: place() can make the packets */
   const Cj2kPacketSize *packet_sizes; /* code, with packet_sizes; place, with `packets`: by

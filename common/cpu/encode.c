@@ -128,6 +128,7 @@ static void slot_free(void *data, Cj2kEncodeSlot *slot)
   g_free(slot->band_errors);
   g_free(slot->coded_choices);
   g_free(slot->coded_quantisers);
+  g_free(slot->chosen);
   g_free(slot);
 }
 
@@ -150,6 +151,7 @@ static Cj2kEncodeSlot *slot_new(void *data, Cj2kError *error)
   slot->band_errors = g_new0(uint64_t, plan->num_bands + 1);
   slot->coded_choices = g_new0(Cj2kHtChoice, blocks);
   slot->coded_quantisers = g_new0(Cj2kFrameQuantiser, plan->num_bands + 1);
+  slot->chosen = g_new0(Cj2kFrameQuantiser, plan->num_bands + 1);
   if (slot->coefficients && slot->lowpass && slot->bytes && slot->blocks && slot->passes &&
       slot->points)
     return slot;
@@ -230,17 +232,34 @@ static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasure
   return CJ2K_OK;
 }
 
+/* Codes with the quantisers that a range has for the estimate. */
+static void code_with_choice(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  double base = cj2k_estimate_base(job->range, slot->result.estimate), weight;
+  Cj2kCodeJob chosen = *job;
+
+  memcpy(slot->chosen, job->quantisers, slot->encoder->plan->num_bands * sizeof *slot->chosen);
+  for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
+    cj2k_step_choose(&job->rules[b], base, &slot->chosen[b], &weight);
+  chosen.quantisers = slot->chosen;
+  cj2k_encode_code(slot, &chosen);
+}
+
 static Cj2kStatus code(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
                        Cj2kError *error)
 {
   gint64 start = g_get_monotonic_time();
+  const Cj2kEstimateRange *range = job->range;
 
   (void)backend;
   (void)error;
   begin_step(slot);
-  if (job->range)
-    slot->result.estimate = cj2k_encode_estimate(slot, job->quantisers, job->range->quad_rows);
-  if (!job->range || cj2k_estimate_is_in(job->range, slot->result.estimate))
+  if (range)
+    slot->result.estimate = cj2k_encode_estimate(slot, job->quantisers, range->quad_rows);
+  bool is_in = !range || cj2k_estimate_is_in(range, slot->result.estimate);
+  if (is_in && range && range->num_bases)
+    code_with_choice(slot, job);
+  else if (is_in)
     cj2k_encode_code(slot, job);
   slot->result.ms_block_coder = milliseconds_since(start);
   return CJ2K_OK;

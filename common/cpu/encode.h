@@ -65,7 +65,8 @@ struct Cj2kEncodeSlot {
   bool coded;
   Cj2kHtChoice *coded_choices;
   Cj2kFrameQuantiser *coded_quantisers;
-  Cj2kStatus status; /* of the last step */
+  Cj2kFrameQuantiser *chosen; /* those that code() has chosen by an estimate */
+  Cj2kStatus status;          /* of the last step */
   Cj2kError error;
   Cj2kEncodeResult result;
 };

@@ -13,6 +13,11 @@ double cj2k_clamp_base(double base)
   return CLAMP(base, CJ2K_MIN_BASE, MAX_BASE);
 }
 
+double cj2k_clamp_power(double power)
+{
+  return CLAMP(power, 0.3, 3.0);
+}
+
 Cj2kBaseSearch cj2k_base_search(double least, double power)
 {
   return (Cj2kBaseSearch){.least = least, .power = power};
@@ -27,7 +32,7 @@ double cj2k_base_search_secant(Cj2kBaseSearch *search, double base, double bytes
 {
   if (search->base > 0 && search->bytes > 0 && bytes > 0 && fabs(log(base / search->base)) > 1e-3) {
     double power = -log(bytes / search->bytes) / log(base / search->base);
-    search->power = CLAMP(power, 0.3, 3.0);
+    search->power = cj2k_clamp_power(power);
   }
   search->base = base;
   search->bytes = bytes;

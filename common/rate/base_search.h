@@ -33,6 +33,8 @@ bool cj2k_base_search_is_closed(const Cj2kBaseSearch *search);
 
 /* Limits a base to values of which steps can be made. */
 double cj2k_clamp_base(double base);
+/* Limits a power that was learnt to what can be. */
+double cj2k_clamp_power(double power);
 #define CJ2K_MIN_BASE 1e-7
 
 #endif

@@ -97,6 +97,7 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
                              .points = result.points,
                              .slopes = result.slopes,
                              .cut = result.cut,
+                             .cut_ahead = result.cut_ahead,
                              .bytes = result.bytes,
                              .estimate = result.estimate,
                              .packet_sizes = result.packet_sizes};

@@ -57,6 +57,7 @@ typedef struct {
   const Cj2kHullPoint *points;
   Cj2kSlopeSums slopes;               /* bytes NULL: the back end has not computed the sums */
   const Cj2kPassCut *cut;             /* in place of all that is above; NULL: not cut */
+  bool cut_ahead;                     /* as in Cj2kEncodeResult */
   const uint8_t *bytes;               /* NULL: fetched by gather or place */
   uint64_t estimate;                  /* with job->range; the rest is valid only within it */
   const Cj2kPacketSize *packet_sizes; /* as in Cj2kEncodeResult */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "coding_ht.h"
 
+#include "base.h"
 #include "fit.h"
 #include "leave.h"
 
@@ -25,8 +26,8 @@ static Cj2kStatus lay_out_all(Cj2kRateFrame *frame)
   return lay_out(frame);
 }
 
-/* Codes all blocks at plane 0, or as `choices` says. more: `range`, `likely` and `ahead` of the
- * job. Out of range nothing is coded. */
+/* Codes all blocks at plane 0, or as `choices` says. more: `range`, `rules`, `likely` and `ahead`
+ * of the job. Out of range nothing is coded. */
 static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices, const Cj2kCodeJob *more,
                        Cj2kCodedBlocks *coded)
 {
@@ -34,6 +35,7 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices, const 
                            .stride = 1,
                            .choices = choices,
                            .range = more->range,
+                           .rules = more->rules,
                            .likely = more->likely,
                            .ahead = more->ahead,
                            .packet_sizes = !choices && frame->encoder->layers.count == 1};
@@ -107,7 +109,34 @@ Cj2kEstimateRange cj2k_ht_estimate_range(const Cj2kRateFrame *frame, double leas
   uint32_t quad_rows = frame->encoder->estimate_stride;
   double unit = (double)quad_rows / BYTE;
 
-  return (Cj2kEstimateRange){quad_rows, to_integer(ceil(least / unit)), to_integer(most / unit)};
+  return (Cj2kEstimateRange){.quad_rows = quad_rows,
+                             .least = to_integer(ceil(least / unit)),
+                             .most = to_integer(most / unit)};
+}
+
+/* Makes an estimate with the current steps. */
+static Cj2kStatus make_estimate(Cj2kRateFrame *frame, uint64_t *estimate)
+{
+  const Cj2kMeasureJob job = {.quantisers = frame->steps.quantisers,
+                              .stride = 1,
+                              .quad_rows = frame->encoder->estimate_stride};
+  Cj2kMeasured measured = {0};
+  Cj2kStatus status = cj2k_coder_measure(&frame->coder, &job, &measured, frame->error);
+
+  *estimate = measured.estimate;
+  return status;
+}
+
+/* Notes an estimate, and sets the steps that follow from it. */
+static void take_estimate(Cj2kRateFrame *frame, const Cj2kEstimateRange *range, uint64_t estimate,
+                          Cj2kHtCoded *coded)
+{
+  coded->estimate = bytes_of(estimate, range->quad_rows);
+  coded->left_out = !cj2k_estimate_is_in(range, estimate);
+  if (coded->left_out || !range->num_bases)
+    return;
+  coded->base = cj2k_estimate_base(range, estimate);
+  cj2k_set_base(frame, coded->base);
 }
 
 /* Layers consist of whole blocks, in the order of their slopes. They are measured before they are
@@ -116,12 +145,13 @@ static Cj2kStatus measure_for_layers(Cj2kRateFrame *frame, const Cj2kEstimateRan
                                      Cj2kHtCoded *coded)
 {
   Cj2kMeasured measured;
-  Cj2kStatus status = range ? cj2k_ht_estimate_bytes(frame, &coded->estimate) : CJ2K_OK;
+  uint64_t estimate;
+  Cj2kStatus status = range ? make_estimate(frame, &estimate) : CJ2K_OK;
 
   if (status != CJ2K_OK)
     return status;
-  coded->left_out =
-      range && !cj2k_estimate_is_in(range, (uint64_t)(coded->estimate * BYTE / range->quad_rows));
+  if (range)
+    take_estimate(frame, range, estimate, coded);
   return coded->left_out ? CJ2K_OK : cj2k_ht_measure(frame, 1, 0, 1, &measured);
 }
 
@@ -136,23 +166,29 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
   Cj2kStatus status;
 
   *coded = (Cj2kHtCoded){0};
-  if (frame->encoder->layers.count > 1 &&
-      ((status = measure_for_layers(frame, range, coded)) != CJ2K_OK || coded->left_out))
-    return status;
+  if (frame->encoder->layers.count > 1) {
+    if ((status = measure_for_layers(frame, range, coded)) != CJ2K_OK || coded->left_out)
+      return status;
+    range = NULL;
+  }
   bool known = foresee(frame, outlook, &packets, &ahead);
+  if (range && range->num_bases)
+    cj2k_frame_steps_rules(&frame->steps, frame->encoder->plan, frame->rules);
   const Cj2kCodeJob more = {.range = range,
+                            .rules = frame->rules,
                             .likely = outlook == CJ2K_HT_SMALL_CUT ? &likely : NULL,
                             .ahead = known ? &ahead : NULL};
   if ((status = code(frame, NULL, &more, &blocks)) != CJ2K_OK)
     return status;
-  if (range) {
-    coded->estimate = bytes_of(blocks.estimate, range->quad_rows);
-    coded->left_out = !cj2k_estimate_is_in(range, blocks.estimate);
-    if (coded->left_out)
-      return CJ2K_OK;
-  }
-  uint64_t bodies = cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
-                                         blocks.blocks, blocks.lengths);
+  if (range)
+    take_estimate(frame, range, blocks.estimate, coded);
+  if (coded->left_out)
+    return CJ2K_OK;
+  coded->cut = blocks.cut_ahead && cj2k_can_leave(frame);
+  uint64_t bodies =
+      coded->cut ? 0
+                 : cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
+                                        blocks.blocks, blocks.lengths);
   if (blocks.packet_sizes)
     status = cj2k_layout_run_sizes(&frame->layout, frame->steps.components, blocks.packet_sizes,
                                    frame->error);
@@ -187,13 +223,10 @@ Cj2kStatus cj2k_ht_measure_lengths(Cj2kRateFrame *frame, uint32_t stride, uint8_
 
 Cj2kStatus cj2k_ht_estimate_bytes(Cj2kRateFrame *frame, double *bytes)
 {
-  uint32_t quad_rows = frame->encoder->estimate_stride;
-  const Cj2kMeasureJob job = {
-      .quantisers = frame->steps.quantisers, .stride = 1, .quad_rows = quad_rows};
-  Cj2kMeasured measured = {0};
-  Cj2kStatus status = cj2k_coder_measure(&frame->coder, &job, &measured, frame->error);
+  uint64_t estimate = 0;
+  Cj2kStatus status = make_estimate(frame, &estimate);
 
-  *bytes = bytes_of(measured.estimate, quad_rows);
+  *bytes = bytes_of(estimate, frame->encoder->estimate_stride);
   return status;
 }
 
@@ -298,6 +331,13 @@ Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measu
     forget_ahead(frame);
   *header_bytes = fit.header_bytes;
   return status;
+}
+
+void cj2k_ht_leave_cut(Cj2kRateFrame *frame)
+{
+  const Cj2kFitTask task = {.ceilings = &frame->target.ceilings, .ht = true};
+
+  cj2k_leave_cut(frame, cj2k_fit_least(&task));
 }
 
 bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured, uint64_t header_bytes)

@@ -7,13 +7,14 @@
 
 /* A frame with all blocks at plane 0. */
 typedef struct {
-  double base;           /* base of its steps; set by the caller */
+  double base;           /* that of its steps, if the range had others; else set by the caller */
   uint64_t total;        /* bytes of the codestream */
   uint64_t useful;       /* `total` without the bytes by which components exceed their ceilings */
   uint64_t header_bytes; /* part of `total` */
   bool fits;             /* it is within the ceilings */
   double estimate;       /* with a range: in proportion to bytes (cj2k_ht_estimate_bytes) */
   bool left_out;         /* it was out of range: nothing but that is known */
+  bool cut;              /* the back end has cut it by now, as was foreseen */
 } Cj2kHtCoded;
 
 /* What is measured for a small cut: planes, each so many-th block. If the frame learnt from an
@@ -34,8 +35,8 @@ typedef enum {
 #define CJ2K_HT_USED 0.985
 
 /* Codes all blocks at plane 0, retains everything and lays it out. With an outlook the back end may
- * do at once what is likely to follow. range: nothing is coded unless the estimate is in it; NULL:
- * no estimate. */
+ * do at once what is likely to follow. range: nothing is coded unless the estimate is in it; if it
+ * has bases, the one for the estimate becomes that of the frame's steps. NULL: no estimate. */
 Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
                             const Cj2kEstimateRange *range, Cj2kHtCoded *coded);
 /* Measures the lengths of each stride-th block at the `count` lowest planes. */
@@ -56,6 +57,8 @@ Cj2kStatus cj2k_ht_choose_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measu
 /* If the layout is from sizes that the back end knows, leaves the packets to it, or has the host
  * make them. Call it when rate control is done. */
 Cj2kStatus cj2k_ht_finish_layout(Cj2kRateFrame *frame);
+/* Leaves the packets of a frame that the back end has cut to it. */
+void cj2k_ht_leave_cut(Cj2kRateFrame *frame);
 /* Chooses planes as above and has place() code and lay them out, if it can, and if the frame will
  * surely be left as it is then. header_bytes: as above. */
 bool cj2k_ht_leave_planes(Cj2kRateFrame *frame, const Cj2kMeasured *measured,

@@ -325,6 +325,10 @@ static Cj2kStatus control(Cj2kRateFrame *frame)
     return status;
   /* Recorded early, because other frames wait for it. */
   cj2k_rate_record(frame, &search.memory);
+  if (search.coded.cut) {
+    cj2k_ht_leave_cut(frame);
+    return CJ2K_OK;
+  }
   bool reduced = !search.coded.fits;
   uint64_t header_bytes = search.coded.header_bytes;
   if (reduced && frame->target.mode == CJ2K_RATE_LOSSLESS)

@@ -269,7 +269,7 @@ static void leave_cut(Mq *mq, const Cj2kMqSteps *steps, Retained *retained)
   retained->less = true;
   retained->slope = cut->slope;
   retained->memory = cj2k_mq_memory_of_cut(mq->frame, steps, cut);
-  cj2k_mq_leave_cut(mq->frame, mq->least);
+  cj2k_leave_cut(mq->frame, mq->least);
 }
 
 /* Retains as much of the coded passes as fits. steps: those for a budget, else NULL. */

@@ -2,6 +2,7 @@
 #include "estimate_ht.h"
 
 #include "base.h"
+#include "budget.h"
 #include "coding_ht.h"
 
 #include <math.h>
@@ -11,6 +12,10 @@
  * for the corrected base, because it is not known well enough how bytes depend on that. */
 #define CLOSE   0.005
 #define DISTANT 0.06
+/* Bases from which a frame chooses by its estimate: OCTAVE in each octave, as far as the bytes that
+ * they take differ from those of the middle one by the logarithm FAR at most. */
+#define OCTAVE 64
+#define FAR    0.2
 
 Cj2kStatus cj2k_ht_estimate(Cj2kRateFrame *frame, double base, Cj2kHtEstimate *estimate)
 {
@@ -44,4 +49,34 @@ Cj2kStatus cj2k_ht_correct_base(Cj2kRateFrame *frame, double scale, double targe
   }
   cj2k_base_search_forget(search);
   return status;
+}
+
+Cj2kEstimateRange cj2k_ht_bases_around(const Cj2kRateFrame *frame, double base, double power,
+                                       double target)
+{
+  const double part = M_LN2 / OCTAVE; /* logarithm of neighbours' ratio */
+  const uint32_t each = (uint32_t)MIN(FAR / (power * part), (CJ2K_MOST_BASES - 1) / 2);
+  const double ratio = exp(part), bytes_ratio = exp(power * part);
+  const double far = exp(power * part * (each + 0.5)), least = cj2k_least_base(frame);
+  double next = base * exp(-part * each), end = target / far * bytes_ratio;
+  Cj2kEstimateRange range = cj2k_ht_estimate_range(frame, target / far, target * far);
+
+  range.num_bases = 2 * each + 1;
+  for (uint32_t i = 0; i < range.num_bases; i++, next *= ratio, end *= bytes_ratio) {
+    range.bases[i] = i == each ? base : MAX(cj2k_clamp_base(next), least);
+    range.ends[i] = cj2k_ht_estimate_range(frame, 0, end).most;
+  }
+  if (range.bases[0] <= least)
+    range.least = 0; /* nothing takes more */
+  return range;
+}
+
+Cj2kEstimateRange cj2k_ht_range_of_all(const Cj2kRateFrame *frame, double base)
+{
+  Cj2kEstimateRange range = cj2k_ht_estimate_range(frame, 0, INFINITY);
+
+  range.num_bases = 1;
+  range.bases[0] = base;
+  range.ends[0] = range.most;
+  return range;
 }

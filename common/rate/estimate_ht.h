@@ -23,5 +23,12 @@ Cj2kStatus cj2k_ht_estimate(Cj2kRateFrame *frame, double base, Cj2kHtEstimate *e
  * forgotten. *estimate: on input one that may be for *base, on output the one for *base. */
 Cj2kStatus cj2k_ht_correct_base(Cj2kRateFrame *frame, double scale, double target,
                                 Cj2kBaseSearch *search, double *base, Cj2kHtEstimate *estimate);
+/* The range of estimates, made with the steps of `base`, for which a frame can take about `target`
+ * bytes (in proportion, as estimates are) with a base close to that one; and these bases. power: as
+ * in Cj2kBaseSearch. */
+Cj2kEstimateRange cj2k_ht_bases_around(const Cj2kRateFrame *frame, double base, double power,
+                                       double target);
+/* The range of all estimates, with `base` as the only one. */
+Cj2kEstimateRange cj2k_ht_range_of_all(const Cj2kRateFrame *frame, double base);
 
 #endif

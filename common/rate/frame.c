@@ -46,6 +46,7 @@ Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
 
   *frame = (Cj2kRateFrame){.encoder = encoder};
   cj2k_frame_steps_init(&frame->steps, encoder->plan, encoder->visual, encoder->finest);
+  frame->rules = g_new0(Cj2kStepRule, encoder->plan->num_bands + 1);
   cj2k_selection_init(&frame->retained, blocks);
   cj2k_selection_init(&frame->cut, blocks);
   if (encoder->coder == CJ2K_CODER_HT)
@@ -56,6 +57,7 @@ Cj2kStatus cj2k_rate_frame_init(Cj2kRateFrame *frame, Cj2kRateEncoder *encoder,
 void cj2k_rate_frame_clear(Cj2kRateFrame *frame)
 {
   cj2k_frame_steps_clear(&frame->steps);
+  g_free(frame->rules);
   cj2k_hulls_clear(&frame->hulls);
   cj2k_selection_clear(&frame->retained);
   cj2k_selection_clear(&frame->cut);

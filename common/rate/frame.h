@@ -61,6 +61,7 @@ typedef struct {
   Cj2kOutcome outcome;
   Cj2kFrameCoder coder;
   Cj2kFrameSteps steps;   /* current */
+  Cj2kStepRule *rules;    /* per band: how they depend on the base, for a code() that chooses */
   Cj2kHulls hulls;        /* of the blocks coded or measured last; computed on demand */
   Cj2kSelection retained; /* passes in the codestream */
   Cj2kRetainJob retain;   /* the same for place() */

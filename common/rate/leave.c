@@ -36,3 +36,10 @@ bool cj2k_leave_finish(Cj2kRateFrame *frame)
   frame->layout.expected = (Cj2kExpectedSize){.to_backend = left, .least = total, .most = total};
   return left;
 }
+
+void cj2k_leave_cut(Cj2kRateFrame *frame, uint64_t least)
+{
+  frame->coder.cut = true;
+  frame->layout.expected =
+      (Cj2kExpectedSize){.to_backend = true, .least = least, .most = frame->target.ceilings.frame};
+}

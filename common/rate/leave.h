@@ -13,6 +13,8 @@ bool cj2k_can_leave(const Cj2kRateFrame *frame);
  * that the codestream's size is known. false: it cannot make them, and the host has no layout of
  * its own yet. */
 bool cj2k_leave_finish(Cj2kRateFrame *frame);
+/* Leaves the packets of a frame that the back end has cut to it; of at least so many bytes. */
+void cj2k_leave_cut(Cj2kRateFrame *frame, uint64_t least);
 
 /* Sets the job of placing a codestream of up to `size` bytes before it is known, for Cj2kAheadJob.
  * A frame of regions or of an average goes other ways, and so may one whose packets the back end

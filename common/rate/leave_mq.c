@@ -32,10 +32,3 @@ bool cj2k_mq_foresee(Cj2kRateFrame *frame, uint64_t header_bytes, Cj2kPacketStep
   job->place.cut = true;
   return true;
 }
-
-void cj2k_mq_leave_cut(Cj2kRateFrame *frame, uint64_t least)
-{
-  frame->coder.cut = true;
-  frame->layout.expected =
-      (Cj2kExpectedSize){.to_backend = true, .least = least, .most = frame->target.ceilings.frame};
-}

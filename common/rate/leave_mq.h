@@ -15,7 +15,5 @@ uint64_t cj2k_mq_empty_bytes(const Cj2kRateFrame *frame);
  * packets the back end does not make. *packets: the job's. false: nothing is known. */
 bool cj2k_mq_foresee(Cj2kRateFrame *frame, uint64_t header_bytes, Cj2kPacketSteps *packets,
                      Cj2kAheadJob *job);
-/* Leaves the packets of such a job, which the back end has cut, to it. */
-void cj2k_mq_leave_cut(Cj2kRateFrame *frame, uint64_t least);
 
 #endif

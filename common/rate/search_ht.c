@@ -7,10 +7,13 @@
 
 #include <math.h>
 
-#define SAMPLES 8     /* trials with a sample of the blocks */
-#define TRIALS  24    /* maximum number of trials with all blocks */
-#define POWER   0.8   /* bytes are proportional to base^-POWER, unless more is known */
-#define SURE    0.004 /* part of the budget by which an estimate may be wrong */
+#define SAMPLES 8    /* trials with a sample of the blocks */
+#define TRIALS  24   /* maximum number of trials with all blocks */
+#define APART   0.04 /* logarithm of the ratio of bases whose bytes tell how they depend on them */
+#define BESIDE                                                                                     \
+  0.1             /* the same, of a base whose estimate is compared with that of the first frame   \
+                   */
+#define POWER 0.8 /* bytes are proportional to base^-POWER, unless more is known */
 
 /* The aim of a search and the accepted range, relative to the budget. Bytes above the budget are
  * cut block by block where it costs least; bytes below stay unused. */
@@ -57,51 +60,62 @@ static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, Cj2kHtOutloo
 {
   cj2k_set_base(frame, base);
   Cj2kStatus status = cj2k_ht_code_all(frame, outlook, range, coded);
-  coded->base = base;
+  if (!(coded->base > 0))
+    coded->base = base;
   return status;
 }
 
 /* --- a frame that learnt from an earlier one --- */
 
-/* The estimates with which the frame is likely to be in the window, if the truth is `scale` times
- * an estimate; 0: that is not known. */
-static Cj2kEstimateRange likely_range(const Cj2kRateFrame *frame, double base, double scale)
+/* Learns from a frame whose estimate was made for `base`, and which may have been coded with
+ * another one: how bytes depend on the base, if these are far enough apart, and the estimate that
+ * it would have had. */
+static void learn_choice(const Cj2kHtCoded *coded, double base, double scale, Cj2kHtSearch *state)
 {
-  double budget = (double)frame->target.ceilings.useful_frame;
+  double ratio = log(coded->base / base), *power = &state->search.power;
 
-  if (!(scale > 0))
-    return cj2k_ht_estimate_range(frame, 0, INFINITY);
-  bool finest = base <= cj2k_least_base(frame); /* nothing takes more */
-  return cj2k_ht_estimate_range(frame, finest ? 0 : budget * (later.least + SURE) / scale,
-                                budget * (later.most - SURE) / scale);
+  state->estimate = (Cj2kHtEstimate){.base = base, .bytes = coded->estimate};
+  if (coded->left_out || coded->base == base || !coded->useful)
+    return;
+  if (fabs(ratio) > APART) {
+    double found = log(coded->estimate * scale / (double)coded->useful) / ratio;
+    *power = cj2k_clamp_power((*power + CLAMP(found, *power / 1.5, *power * 1.5)) / 2);
+  }
+  state->estimate = (Cj2kHtEstimate){coded->base, coded->estimate * exp(-ratio * *power), true};
 }
 
-/* Codes with the base that the earlier frame suggests, or if an estimate says that the picture has
- * changed too much for it, with a corrected one. Such a frame mostly needs one trial and a small
- * cut. */
+/* Codes with the base that the earlier frame suggests, or one close to it that fits the estimate.
+ * If the picture has changed too much for that, codes with a corrected one. Such a frame mostly
+ * needs one trial and a small cut. */
 static Cj2kStatus code_recalled(Cj2kRateFrame *frame, const Cj2kRateMemory *memory,
                                 Cj2kHtSearch *state)
 {
   double target = (double)frame->target.ceilings.useful_frame * later.aim;
   Cj2kHtCoded *coded = &state->coded;
+  Cj2kEstimateRange range;
 
   state->search = cj2k_base_search(cj2k_least_base(frame), memory->power);
   double base = cj2k_base_search_secant(&state->search, memory->base, memory->total,
                                         target * exp(-memory->drift));
   cj2k_base_search_forget(&state->search);
-  const Cj2kEstimateRange range = likely_range(frame, base, memory->scale),
-                          any = cj2k_ht_estimate_range(frame, 0, INFINITY);
+  if (memory->scale > 0)
+    range = cj2k_ht_bases_around(frame, base, memory->power, target / memory->scale);
+  else
+    range = cj2k_ht_range_of_all(frame, base);
   Cj2kStatus status = code_with_base(frame, base, CJ2K_HT_SMALL_CUT, &range, coded);
   if (status != CJ2K_OK)
     return status;
-  state->estimate = (Cj2kHtEstimate){.base = base, .bytes = coded->estimate};
-  state->first_total = coded->left_out ? coded->estimate * memory->scale : (double)coded->useful;
+  learn_choice(coded, base, memory->scale, state);
+  state->first_total = coded->base == base && !coded->left_out ? (double)coded->useful
+                                                               : coded->estimate * memory->scale;
   if (!coded->left_out)
     return CJ2K_OK;
   status =
       cj2k_ht_correct_base(frame, memory->scale, target, &state->search, &base, &state->estimate);
-  if (status == CJ2K_OK)
-    status = code_with_base(frame, base, CJ2K_HT_SMALL_CUT, &any, coded);
+  if (status != CJ2K_OK)
+    return status;
+  range = cj2k_ht_range_of_all(frame, base);
+  status = code_with_base(frame, base, CJ2K_HT_SMALL_CUT, &range, coded);
   state->estimate = (Cj2kHtEstimate){.base = base, .bytes = coded->estimate};
   return status;
 }
@@ -175,6 +189,25 @@ static Cj2kStatus code_sampled(Cj2kRateFrame *frame, Cj2kHtSearch *state)
                            : status;
 }
 
+/* Makes the estimate for the base that was found, and one for a base beside it, which tell how
+ * bytes depend on the base. */
+static Cj2kStatus learn_power(Cj2kRateFrame *frame, Cj2kHtSearch *state)
+{
+  Cj2kHtEstimate other = {0};
+  Cj2kStatus status = cj2k_ht_estimate(frame, state->coded.base * exp(BESIDE), &other);
+
+  if (status == CJ2K_OK)
+    status = cj2k_ht_estimate(frame, state->coded.base, &state->estimate);
+  if (status != CJ2K_OK || !(other.bytes > 0) || !(state->estimate.bytes > 0))
+    return status;
+  cj2k_base_search_forget(&state->search);
+  cj2k_base_search_secant(&state->search, other.base, other.bytes, other.bytes);
+  cj2k_base_search_secant(&state->search, state->estimate.base, state->estimate.bytes,
+                          state->estimate.bytes);
+  cj2k_base_search_forget(&state->search);
+  return CJ2K_OK;
+}
+
 /* What later frames learn from this one, which has learnt `earlier`. */
 static Cj2kRateMemory remember(const Cj2kRateFrame *frame, const Cj2kRateMemory *earlier,
                                const Cj2kHtSearch *state)
@@ -208,7 +241,7 @@ Cj2kStatus cj2k_ht_search(Cj2kRateFrame *frame, Cj2kHtSearch *state)
   if (!state->found && (double)state->coded.useful < budget && state->search.over > 0)
     status = code_with_base(frame, state->search.over, CJ2K_HT_NOT_KNOWN, NULL, &state->coded);
   if (status == CJ2K_OK && !state->recalled && !frame->limited) /* else nobody learns from it */
-    status = cj2k_ht_estimate(frame, state->coded.base, &state->estimate);
+    status = learn_power(frame, state);
   if (status == CJ2K_OK)
     state->memory = remember(frame, &earlier, state);
   return status;

@@ -2,7 +2,8 @@
 /*
  * HT: finds the steps with which all blocks at plane 0 have a given size. Lengths of a sample of
  * blocks give a first base, then all blocks are coded. If an earlier frame is known, its steps
- * replace the samples, corrected by an estimate of how much the picture has changed.
+ * replace the samples, and the back end takes those around them that an estimate of how much the
+ * picture has changed asks for.
  */
 #ifndef CJ2K_RATE_SEARCH_HT_H
 #define CJ2K_RATE_SEARCH_HT_H
@@ -15,7 +16,8 @@ typedef struct {
   Cj2kBaseSearch search;   /* bounds of the base found so far */
   Cj2kHtCoded coded;       /* the last one, with the current steps */
   bool recalled;           /* the search started from the result of an earlier frame */
-  double first_total;      /* then: bytes with the base that the earlier frame suggested */
+  double first_total;      /* then: bytes with the base that the earlier frame suggested, by the
+                              estimate if it was coded with another one */
   bool found;              /* the size is in the window, or fits with the finest possible steps */
   Cj2kHtEstimate estimate; /* the last one */
   Cj2kRateMemory memory;   /* for later frames */

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_BITPLANES 30 /* largest Mb that the block coders support */
-
 /* Index of a band in QCD: LL, then HL LH HH of r = 1, 2, ... */
 static uint32_t band_index(uint32_t resolution, uint32_t orientation)
 {
@@ -19,37 +17,14 @@ static int log2_gain(uint32_t orientation)
   return orientation == CJ2K_LL ? 0 : orientation == CJ2K_HH ? 2 : 1;
 }
 
-static int max_exponent(uint8_t guard_bits)
+/* Puts the representable step closest to `wanted` into QCD, at index i. */
+static Cj2kSignalledStep set_step(Cj2kQuantisation *q, uint32_t i, double wanted, uint8_t range)
 {
-  return MIN(31, MAX_BITPLANES + 1 - guard_bits);
-}
+  Cj2kSignalledStep step = cj2k_step_signal(wanted, range, q->guard_bits);
 
-/* Sets the representable step closest to `step` (E-3); mantissa and exponent never form 0xFFD9 in
- * QCD. false: no step is as fine. */
-static bool set_step(Cj2kQuantisation *q, uint32_t b, double step, int dynamic_range)
-{
-  int exponent;
-  double fraction = frexp(step, &exponent); /* step = fraction * 2^exponent, fraction in [0.5, 1) */
-  bool found = true;
-  int eps = dynamic_range - (exponent - 1), mu = (int)lrint((2 * fraction - 1) * 2048);
-
-  if (mu == 2048) {
-    mu = 0;
-    eps--;
-  }
-  if (eps < 0) {
-    eps = 0;
-    mu = 2047;
-  } else if (eps > max_exponent(q->guard_bits)) {
-    eps = max_exponent(q->guard_bits);
-    mu = 0;
-    found = false;
-  }
-  if ((mu & 0xff) == 0xff)
-    mu--;
-  q->exponent[b] = (uint8_t)eps;
-  q->mantissa[b] = (uint16_t)mu;
-  return found;
+  q->exponent[i] = step.exponent;
+  q->mantissa[i] = step.mantissa;
+  return step;
 }
 
 void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *header, uint32_t c,
@@ -65,9 +40,9 @@ void cj2k_quantisation_init(Cj2kQuantisation *quantisation, const Cj2kHeader *he
   quantisation->num_steps = (uint8_t)(3 * coding->num_levels + 1);
   for (uint32_t r = 0; r <= coding->num_levels; r++)
     for (uint32_t o = r ? CJ2K_HL : CJ2K_LL; o <= (r ? CJ2K_HH : CJ2K_LL); o++) {
-      int range = depth + log2_gain(o);
+      uint8_t range = (uint8_t)(depth + log2_gain(o));
       if (coding->reversible)
-        quantisation->exponent[band_index(r, o)] = (uint8_t)range;
+        quantisation->exponent[band_index(r, o)] = range;
       else
         set_step(quantisation, band_index(r, o), ldexp(1, header->components[c].depth - 11), range);
     }
@@ -171,23 +146,41 @@ uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b)
   return c * CJ2K_MAX_BANDS + band_index(band->resolution, band->orientation);
 }
 
-/* Puts one band's step into the component's quantisation and derives the frame's quantiser from the
- * signalled step. false: the step cannot be so fine. */
-static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b, double wanted)
+static Cj2kStepRule rule_of(const Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b)
 {
   const Cj2kPlanBand *band = &plan->bands[b];
   uint32_t c = plan->tile_comps[band->tile_comp].component;
-  int depth = plan->header->components[c].depth, range = depth + log2_gain(band->orientation);
-  Cj2kQuantisation *q = &steps->components[c];
-  uint32_t i = band_index(band->resolution, band->orientation);
+  uint8_t depth = plan->header->components[c].depth;
 
-  bool found = set_step(q, i, wanted, range);
-  double step = ldexp(1 + q->mantissa[i] / 2048.0, range - q->exponent[i]);
-  double unit = step * band->norm * visual_of(steps, b) / ldexp(16, depth);
-  steps->quantisers[b].inv_scale = (float)((double)band->inv_scale * band->step / step);
-  steps->quantisers[b].num_bitplanes = (uint8_t)(q->guard_bits + q->exponent[i] - 1);
-  steps->weights[b] = unit * unit;
-  return found;
+  return (Cj2kStepRule){.norm = band->norm,
+                        .visual = visual_of(steps, b),
+                        .finest = steps->visual ? steps->finest : 0,
+                        .scale = (double)band->inv_scale * band->step,
+                        .depth = depth,
+                        .range = (uint8_t)(depth + log2_gain(band->orientation)),
+                        .guard_bits = steps->components[c].guard_bits,
+                        .reversible = band->reversible};
+}
+
+void cj2k_frame_steps_rules(const Cj2kFrameSteps *steps, const Cj2kPlan *plan, Cj2kStepRule *rules)
+{
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    rules[b] = rule_of(steps, plan, b);
+}
+
+/* Puts one band's step into the component's quantisation and derives the frame's quantiser from the
+ * signalled step. false: the step cannot be so fine. */
+static bool set_band(Cj2kFrameSteps *steps, const Cj2kPlan *plan, uint32_t b,
+                     const Cj2kStepRule *rule, double wanted)
+{
+  const Cj2kPlanBand *band = &plan->bands[b];
+  Cj2kQuantisation *q = &steps->components[plan->tile_comps[band->tile_comp].component];
+  Cj2kSignalledStep step =
+      set_step(q, band_index(band->resolution, band->orientation), wanted, rule->range);
+
+  steps->quantisers[b] = cj2k_step_quantiser(rule, step);
+  steps->weights[b] = cj2k_step_weight(rule, cj2k_step_size(step, rule->range));
+  return step.found;
 }
 
 double cj2k_exact_base(const Cj2kHeader *header)
@@ -204,29 +197,19 @@ double cj2k_finest_base(const Cj2kHeader *header)
   return cj2k_exact_base(header) / 4;
 }
 
-/* The step of a band with which it adds the same error to the image as all others, for a base that
- * is a fraction of the component's range. */
-static double even_step(const Cj2kPlan *plan, const Cj2kPlanBand *band, double base)
-{
-  uint32_t c = plan->tile_comps[band->tile_comp].component;
-
-  return ldexp(base, plan->header->components[c].depth) / band->norm;
-}
-
 bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
                           const Cj2kStepFactors *factors)
 {
   bool all = true;
 
   for (uint32_t b = 0; b < plan->num_bands; b++) {
-    const Cj2kPlanBand *band = &plan->bands[b];
-    if (band->reversible)
+    const Cj2kStepRule rule = rule_of(steps, plan, b);
+    if (rule.reversible)
       continue;
-    double visible = steps->visual ? MAX(base / steps->visual[b], steps->finest) : base;
-    double step = even_step(plan, band, visible);
+    double step = cj2k_step_wanted(&rule, base);
     if (factors)
       step *= factors->of[cj2k_step_factor_index(plan, b)];
-    all = set_band(steps, plan, b, step) && all;
+    all = set_band(steps, plan, b, &rule, step) && all;
   }
   return all;
 }
@@ -289,9 +272,12 @@ void cj2k_frame_steps_set_quality(Cj2kFrameSteps *steps, const Cj2kPlan *plan, u
   if (plan->header->coding.mct)
     base *= 1.7320508;
   for (uint32_t b = 0; b < plan->num_bands; b++) {
-    const Cj2kPlanBand *band = &plan->bands[b];
+    const Cj2kStepRule rule = rule_of(steps, plan, b);
+    Cj2kStepRule even = rule;
+    even.visual = 1;
+    even.finest = 0;
     double weight = pow(quality_weight(steps, plan, b, weights), power);
-    if (!band->reversible)
-      set_band(steps, plan, b, even_step(plan, band, base) / weight);
+    if (!rule.reversible)
+      set_band(steps, plan, b, &rule, cj2k_step_wanted(&even, base) / weight);
   }
 }

@@ -56,6 +56,9 @@ uint32_t cj2k_step_factor_index(const Cj2kPlan *plan, uint32_t b);
 bool cj2k_frame_steps_set(Cj2kFrameSteps *steps, const Cj2kPlan *plan, double base,
                           const Cj2kStepFactors *factors);
 
+/* How steps depend on the base, without factors. rules: per band of the plan. */
+void cj2k_frame_steps_rules(const Cj2kFrameSteps *steps, const Cj2kPlan *plan, Cj2kStepRule *rules);
+
 /* The weights of a quality factor: none or those of steps->visual, or (auto) its own, those of the
  * viewing distance of JPEG's quantisation tables. */
 typedef struct {

@@ -34,7 +34,7 @@ typedef struct {
   uint32_t first, count, first_pair, end_pair;
 } Cj2kCudaLevelRun;
 
-#define CJ2K_CUDA_MAX_SLICES 5
+#define CJ2K_CUDA_MAX_SLICES 4
 
 /* Slices of rows of a frame (encode_slices.c). With several frames in flight there is one. */
 typedef struct {
@@ -157,15 +157,19 @@ typedef struct {
 typedef struct {
   Cj2kCudaPair choices;
   bool choices_sent;
-  bool all_coded;       /* all blocks have been coded at plane 0 with the current quantisers */
-  uint32_t quad_rows;   /* code() makes an estimate from one in so many rows of quads; 0: none */
-  bool left_out;        /* by that, not all blocks have been coded, or measured */
-  bool listed;          /* the last step was for a list of blocks (encode_ht_lists.c) */
-  Cj2kCudaPair again;   /* uint32_t: numbers of the blocks that are coded again */
-  uint32_t num_again;   /* 0: all blocks are coded */
-  Cj2kMeasureJob ahead; /* what code() has measured, too; num_planes 0: nothing */
-  bool found;           /* it is what measure() has asked for */
-  cudaEvent_t coded;    /* one frame in flight: blocks are coded, and may be being measured */
+  bool all_coded;            /* all blocks have been coded at plane 0 with the current quantisers */
+  Cj2kCudaEstimate estimate; /* that code() makes; quad_rows 0: none */
+  Cj2kCudaPair rules;        /* Cj2kStepRule, per band */
+  bool rules_sent;           /* the device has those of the host */
+  Cj2kCudaMemory weights;    /* per band, with the steps that the GPU has chosen */
+  bool left_out;             /* it was out of range: no blocks have been coded, or measured */
+  bool listed;               /* the last step was for a list of blocks (encode_ht_lists.c) */
+  Cj2kCudaPair again;        /* uint32_t: numbers of the blocks that are coded again */
+  uint32_t num_again;        /* 0: all blocks are coded */
+  Cj2kMeasureJob ahead;      /* what code() has measured, too; num_planes 0: nothing */
+  bool found;                /* it is what measure() has asked for */
+  cudaEvent_t coded;         /* one frame in flight: blocks are coded, and may be being measured */
+  cudaEvent_t forked, joined; /* work on another stream may begin; it is done */
   Cj2kCudaMemory scratch;
   uint32_t scratch_bits;    /* for each sample, the most so far */
   Cj2kCudaGraph steps[4];   /* code() in one call; [1]: what is likely is measured, too; [2], [3]:
@@ -198,8 +202,8 @@ typedef struct {
   Cj2kCudaMqCode job;      /* of the last code() */
 } Cj2kCudaMqStage;
 
-/* HT with one frame in flight (encode_slices.c, encode_ht.c): blocks are coded on streams of their
- * own while the picture is still being uploaded. */
+/* HT with one frame in flight (encode_slices.c, encode_ht.c): if steps do not depend on an
+ * estimate, blocks are coded on streams of their own while the picture is still being uploaded. */
 typedef struct {
   Cj2kCudaQueue coder;
   cudaEvent_t sent, tops_coded, tops_done[CJ2K_CUDA_MAX_SLICES];
@@ -207,6 +211,8 @@ typedef struct {
   bool quiet;     /* the frame is coded on the slot's own stream: fewer calls into the driver. Also
                      of pictures that are in device memory or whose rows come one after the other.
                      MQ, too */
+  bool behind;    /* blocks are coded only behind the whole transform: their steps depend on the
+                     estimate of the picture */
   /* Downloads the bytes of the first slices ("parts") by the copy engine. part_coded: the counts of
    * a part are in host_parts. */
   Cj2kCudaQueue copier;
@@ -242,11 +248,11 @@ typedef struct {
 
 /* Packets that the GPU makes (encode_packets.c). */
 typedef struct {
-  bool kept;               /* MQ: the last code() has left room for what place() needs of packets */
-  bool sized;              /* the last code() has made headers, those of all blocks */
-  bool current;            /* the headers are those of the records: no block was coded again */
-  cudaEvent_t coded, made; /* blocks have been coded; headers have been made on another stream */
-  Cj2kCudaMemory work;     /* of all arrays */
+  bool kept;           /* MQ: the last code() has left room for what place() needs of packets */
+  bool sized;          /* the last code() has made headers, those of all blocks */
+  bool current;        /* the headers are those of the records: no block was coded again */
+  cudaEvent_t coded;   /* blocks have been coded, for what goes on on another stream */
+  Cj2kCudaMemory work; /* of all arrays */
   Cj2kCudaPacketArrays arrays;
   Cj2kCudaMemory end;      /* pinned; uint64_t: end of the codestream */
   Cj2kCudaMemory steps;    /* pinned; Cj2kPacketStep */
@@ -271,7 +277,7 @@ typedef struct {
   const uint8_t *out;      /* where the codestream goes */
   bool found;              /* it is what place() has asked for */
   Cj2kAheadJob job;        /* MQ: a copy, because kernels may be launched again when room is made */
-  Cj2kPacketSteps packets; /* MQ: those of the job; their steps have been sent */
+  Cj2kPacketSteps packets; /* those of the job; their steps have been sent */
   Cj2kPassCut cut;         /* MQ: the result */
   /* MQ, several frames in flight. decided: the kernels have cut the frame, or left that to the
    * host. pending: that was waited for, and what follows, up to blocks.done, was not. */
@@ -452,9 +458,10 @@ typedef struct {
   Cj2kPacketSize *sizes;
   Cj2kCudaEncodeCounts *counts;
 } Cj2kCudaPacketReport;
-/* cj2k_cuda_packets_place for blocks that a kernel cuts, or leaves as they are. changes: some
- * blocks may have been coded again. */
-void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool changes,
+/* The headers of a frame that a kernel cuts, and the rest of cj2k_cuda_packets_place for it. */
+void cj2k_cuda_packets_cut_headers(Cj2kEncodeSlot *slot, const Cj2kCudaCutResult *cut,
+                                   const Cj2kCudaQueue *queue);
+void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
                            const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
                            const Cj2kCudaQueue *queue);
 
@@ -478,6 +485,8 @@ void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t *key);
 /* The results of code(): some blocks may have been coded again. */
 void cj2k_cuda_ahead_coded(Cj2kEncodeSlot *slot);
+/* Has the frame been cut, so that place() is done? */
+bool cj2k_cuda_ahead_has_cut(const Cj2kEncodeSlot *slot);
 /* Is what place() is asked for done? Then its results are: */
 bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job);
 void cj2k_cuda_ahead_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
@@ -514,8 +523,9 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
  * to 0, with one launch. */
 void cj2k_cuda_ht_prepare(Cj2kEncodeSlot *slot, void *counters, size_t size,
                           const Cj2kCudaQueue *queue);
-/* Reserves the scratch memory of code(). Returns its bits for each sample. */
-uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers);
+/* Reserves the scratch memory of code() for indices of so many bit-planes. Returns its bits for
+ * each sample. */
+uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, uint32_t num_bitplanes);
 /* encode_mq.c: bytes of the symbols that code() has room for at first. */
 uint64_t cj2k_cuda_mq_first_symbols(const Cj2kEncodeSlot *slot);
 /* Where sizes of packets lie behind the counts of MQ blocks, if packets may be made. */
@@ -524,10 +534,11 @@ Cj2kPacketSize *cj2k_cuda_mq_packet_sizes(const Cj2kEncodeSlot *slot, void *coun
 /* Where the results of measuring lie behind their counts, on the host or on the device. */
 Cj2kCudaMeasure cj2k_cuda_ht_measured(const Cj2kEncodeSlot *slot, void *counts, uint32_t num_planes,
                                       bool distortions);
-/* Measures what the next step is likely to ask for, behind the blocks that code() codes. prepare:
- * makes room for it. */
+/* Measures what the next step is likely to ask for, of the blocks that code() codes. prepare: makes
+ * room for it. */
 void cj2k_cuda_ht_prepare_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
-void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
+void cj2k_cuda_ht_measure_ahead(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
+                                const Cj2kCudaQueue *queue);
 /* Where its results go, behind counts: to the host, or with ahead.wanted to the device. */
 void *cj2k_cuda_ht_measured_ahead(const Cj2kEncodeSlot *slot);
 /* encode_ht_lists.c: steps for lists of blocks. */

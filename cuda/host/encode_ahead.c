@@ -4,8 +4,9 @@
  * decides as rate control does in the usual case, blocks are coded again, packets made, put to
  * their places and downloaded. So the host waits once for a frame, and a GPU that several processes
  * share need not come back to this one for the rest. If place() is then asked for something else,
- * it is done like without; blocks that were coded again in vain are coded once more. This is for
- * HT; for MQ see encode_ahead_mq.c.
+ * it is done like without; blocks that were coded again in vain are coded once more. Rate control
+ * takes a cut as it is: it asks for something else only if the codestream was not made, or is not
+ * to be where it was foreseen. This is for HT; for MQ see encode_ahead_mq.c.
  */
 #include "encode.h"
 
@@ -160,7 +161,7 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
       .lengths = on_device.lengths,
       .distortions = on_device.distortions,
       .sizes = cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.device.data),
-      .weights = host.weights,
+      .weights = slot->ht.estimate.rules ? slot->ht.estimate.weights : host.weights,
       .steps = slot->packets.steps.data,
       .num_steps = packets->count,
       .behind_header = packets->behind_header,
@@ -168,6 +169,7 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
       .sop = packets->sop,
       .plt = packets->plt,
       .limits = &host.report->limits,
+      .records = blocks->coded,
       .result = own.cut,
       .host_result = &host.report->cut,
       .list = own.list,
@@ -180,7 +182,7 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
   cj2k_cuda_queue_mark(queue, "cut");
 }
 
-/* Codes the blocks that the kernel has listed. */
+/* Codes the blocks that the kernel has listed: few, so that it takes as long as one of them. */
 static void code_listed(const Cj2kEncodeSlot *slot, uint32_t most, const Cj2kCudaQueue *queue)
 {
   OwnParts own = own_parts(slot);
@@ -206,22 +208,30 @@ void cj2k_cuda_ahead_download(Cj2kEncodeSlot *slot, const Cj2kCudaCopyTarget *ta
 
 void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaQueue *queue = &slot->queue, *side = &slot->latency.coder;
   HostParts host = host_parts(slot);
   const Cj2kCudaPacketReport report = {&host.report->head.end, host.sizes,
                                        &host.report->head.counts};
 
   cut(slot, job, queue);
-  if (job->likely)
-    code_listed(slot, num_measured(slot, job->likely), queue);
-  cj2k_cuda_packets_cut(slot, job->ahead->place.packets, job->likely != NULL, own_parts(slot).cut,
-                        &report, queue);
+  if (job->likely) {
+    cj2k_cuda_queue_record(queue, slot->ht.forked);
+    cj2k_cuda_queue_wait(side, slot->ht.forked);
+    cj2k_cuda_queue_mark(side, CJ2K_CUDA_BEGIN);
+    cj2k_cuda_packets_cut_headers(slot, own_parts(slot).cut, queue);
+    code_listed(slot, num_measured(slot, job->likely), side);
+    cj2k_cuda_queue_record(side, slot->ht.joined);
+    cj2k_cuda_queue_wait(queue, slot->ht.joined);
+    cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
+  }
+  cj2k_cuda_packets_cut(slot, job->ahead->place.packets, own_parts(slot).cut, &report, queue);
   cj2k_cuda_ahead_download(slot, &host.report->head.target);
 }
 
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   slot->ahead.out = job->ahead->place.out;
+  slot->ahead.packets = *job->ahead->place.packets;
   slot->ahead.launched = true;
 }
 
@@ -275,20 +285,46 @@ static bool same_list(const Cj2kEncodeSlot *slot, const Cj2kAgainJob *again)
   return n == count;
 }
 
+/* Are packets where they were foreseen? The main header, and so what is before them, follows from
+ * the steps, which an estimate may have chosen. */
+static bool same_packets(const Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets)
+{
+  const Cj2kPacketSteps *sent = &slot->ahead.packets;
+
+  return packets && packets->count == sent->count &&
+         packets->behind_header == sent->behind_header && packets->behind_all == sent->behind_all &&
+         packets->sop == sent->sop && packets->plt == sent->plt &&
+         !memcmp(packets->steps, slot->packets.steps.data, packets->count * sizeof *packets->steps);
+}
+
+/* Has a codestream been made? */
+static bool is_made(const Report *report)
+{
+  return report->cut.state != CJ2K_CUDA_CUT_NONE && !report->head.counts.failed &&
+         report->head.end <= report->head.target.most;
+}
+
+bool cj2k_cuda_ahead_has_cut(const Cj2kEncodeSlot *slot)
+{
+  if (!slot->ahead.launched)
+    return false;
+  const Report *report = host_parts(slot).report;
+  return report->cut.state == CJ2K_CUDA_CUT_SOME && is_made(report) && !report->head.counts.unlike;
+}
+
 bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
 {
   Cj2kCudaAheadStage *stage = &slot->ahead;
 
-  stage->found = job->cut; /* rate control has no other choice */
+  stage->found = job->cut; /* MQ: rate control has no other choice */
   if (job->cut && job->out != stage->out)
     stage->out = NULL; /* but to have it done anew */
   if (!stage->launched || !slot->encoder->ht)
     return stage->found;
   const Report *report = host_parts(slot).report;
-  bool made = report->cut.state != CJ2K_CUDA_CUT_NONE && !report->head.counts.failed &&
-              report->head.end <= report->head.target.most;
-  stage->found = made && job->packets && !job->retain && job->out == stage->out &&
-                 report->head.end <= job->size && same_list(slot, job->again);
+  stage->found = is_made(report) && same_packets(slot, job->packets) && !job->retain &&
+                 job->out == stage->out && report->head.end <= job->size &&
+                 (job->cut || same_list(slot, job->again));
   return stage->found;
 }
 

@@ -135,12 +135,15 @@ void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
   const Cj2kCudaPacketReport report = {&host.report->head.end, host.sizes,
                                        &host.report->head.counts};
 
+  const Cj2kCudaCutResult *result = &own_parts(slot).state->result;
+
   slot->place.coded.coded = slot->mq.job.coded;
   host.report->head.target = (Cj2kCudaCopyTarget){place->out, place->size};
   cut(slot, queue);
   if (slot->ahead.decided)
     cj2k_cuda_queue_record(queue, slot->ahead.decided);
-  cj2k_cuda_packets_cut(slot, place->packets, true, &own_parts(slot).state->result, &report, queue);
+  cj2k_cuda_packets_cut_headers(slot, result, queue);
+  cj2k_cuda_packets_cut(slot, place->packets, result, &report, queue);
   download(slot, queue);
   cj2k_cuda_queue_record(queue, slot->blocks.done);
   slot->ahead.out = place->out;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* BLOCK CODER for HT: coding; with one frame in flight it begins while the rest of the picture is
- * still being uploaded. */
+/* BLOCK CODER for HT: coding; with one frame in flight, and steps that do not depend on an
+ * estimate, it begins while the rest of the picture is still being uploaded. */
 #include "encode.h"
 
 #include "streams.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------------------- stage --- */
@@ -12,12 +13,16 @@
 void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-  uint64_t blocks = slot->encoder->plan->num_blocks;
+  uint64_t blocks = slot->encoder->plan->num_blocks, bands = slot->encoder->plan->num_bands;
 
   cj2k_cuda_queue_reserve_pair(queue, &slot->ht.choices, blocks * sizeof(Cj2kHtChoice));
   cj2k_cuda_queue_reserve_pair(queue, &slot->ht.again, blocks * sizeof(uint32_t));
+  cj2k_cuda_queue_reserve_pair(queue, &slot->ht.rules, bands * sizeof(Cj2kStepRule));
+  cj2k_cuda_queue_reserve(queue, &slot->ht.weights, bands * sizeof(double));
   CJ2K_CUDA_DO(queue,
                cudaEventCreateWithFlags(&slot->ht.coded, cj2k_cuda_encode_event_flags(slot)));
+  CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&slot->ht.forked, cudaEventDisableTiming));
+  CJ2K_CUDA_DO(queue, cudaEventCreateWithFlags(&slot->ht.joined, cudaEventDisableTiming));
   if (slot->encoder->best)
     cj2k_cuda_queue_reserve(queue, &slot->ht.indices,
                             slot->encoder->plan->num_coefficients * sizeof(int32_t));
@@ -26,10 +31,14 @@ void cj2k_cuda_ht_stage_init(Cj2kEncodeSlot *slot)
 void cj2k_cuda_ht_stage_free(Cj2kEncodeSlot *slot)
 {
   cj2k_cuda_destroy_event(slot->ht.coded);
+  cj2k_cuda_destroy_event(slot->ht.forked);
+  cj2k_cuda_destroy_event(slot->ht.joined);
   for (guint i = 0; i < G_N_ELEMENTS(slot->ht.steps); i++)
     cj2k_cuda_graph_free(&slot->ht.steps[i]);
   cj2k_cuda_release_pair(&slot->ht.choices);
   cj2k_cuda_release_pair(&slot->ht.again);
+  cj2k_cuda_release_pair(&slot->ht.rules);
+  cj2k_cuda_release(&slot->ht.weights);
   cj2k_cuda_release_pair(&slot->ht.measured);
   cj2k_cuda_release(&slot->ht.scratch);
   cj2k_cuda_release(&slot->ht.indices);
@@ -43,7 +52,7 @@ void cj2k_cuda_ht_begin(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantise
   size_t size = encoder->plan->num_bands * sizeof *quantisers;
 
   slot->ht.listed = slot->ht.left_out = false;
-  slot->ht.quad_rows = 0;
+  slot->ht.estimate = (Cj2kCudaEstimate){0};
   slot->ht.job = (Cj2kCudaEncodeBlocks){.blocks = cj2k_cuda_table_data(encoder->lists.blocks),
                                         .tables = cj2k_cuda_table_data(encoder->lists.tables),
                                         .coefficients = slot->transform.coefficients.data,
@@ -98,7 +107,9 @@ void cj2k_cuda_latency_init(Cj2kEncodeSlot *slot)
 
 const Cj2kCudaQueue *cj2k_cuda_encode_coder(const Cj2kEncodeSlot *slot)
 {
-  return slot->latency.coder.stream && !slot->latency.quiet ? &slot->latency.coder : NULL;
+  const Cj2kCudaLatencyStage *latency = &slot->latency;
+
+  return latency->coder.stream && !latency->quiet && !latency->behind ? &latency->coder : NULL;
 }
 
 void cj2k_cuda_latency_free(Cj2kEncodeSlot *slot)
@@ -132,19 +143,6 @@ static Cj2kCudaEncodeCounts *part_counts(const Cj2kEncodeSlot *slot, uint32_t sl
   return (Cj2kCudaEncodeCounts *)slot->latency.host_parts.data + slice;
 }
 
-/* Makes the estimate for a range. */
-static void estimate(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
-{
-  const Cj2kCudaMemory *quantisers = &slot->blocks.quantisers.device;
-
-  if (!slot->ht.quad_rows)
-    return;
-  CJ2K_CUDA_DO(queue,
-               cj2k_cuda_ht_estimate(&slot->ht.job, slot->ht.quad_rows,
-                                     cj2k_cuda_range_behind(slot, quantisers), queue->stream));
-  cj2k_cuda_queue_mark(queue, "estimate");
-}
-
 /* Codes the blocks that can be coded after slices [first, end), on the coder's stream. */
 static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 {
@@ -171,8 +169,7 @@ static void code_tops(Cj2kEncodeSlot *slot, uint32_t first, uint32_t end)
 }
 
 /* Codes all blocks. Those of the slices are coded on the coder's stream, except for the last slice:
- * its blocks are coded together with those of the levels below, which are ready soon after. By the
- * time of an estimate some blocks have been coded. */
+ * its blocks are coded together with those of the levels below, which are ready soon after. */
 static void code_in_slices(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
@@ -191,7 +188,6 @@ static void code_in_slices(Cj2kEncodeSlot *slot)
   if (latency->num_parts) /* the bytes of parts must come before all others */
     cj2k_cuda_queue_wait(queue, latency->part_coded[latency->num_parts - 1]);
   cj2k_cuda_queue_mark(queue, NULL);
-  estimate(slot, queue);
   part.order =
       (const uint32_t *)cj2k_cuda_table_data(slot->encoder->lists.order) + slices->first_block[end];
   part.num_blocks = slices->first_block[slices->count + 1] - slices->first_block[end];
@@ -301,22 +297,37 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from, const Cj2kCudaQueue *q
   cj2k_cuda_queue_mark(queue, "download");
 }
 
+/* Sends the quantisers, and makes the estimate for a range. */
+static void begin_all(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
+  size_t cleared = blocks->stride > 1 ? cj2k_cuda_ht_coded_size(slot) : sizeof *blocks->counts;
+
+  cj2k_cuda_ht_prepare(slot, slot->blocks.coded.device.data, cleared, queue);
+  if (!slot->ht.estimate.quad_rows)
+    return;
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_estimate(blocks, &slot->ht.estimate, queue->stream));
+  cj2k_cuda_queue_mark(queue, "estimate");
+}
+
+static void encode(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(&slot->ht.job, queue->stream));
+  cj2k_cuda_queue_mark(queue, "code");
+}
+
 /* Codes all blocks, or those of a stride. */
 static void code_all(Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   const Cj2kCudaQueue *coder = cj2k_cuda_encode_coder(slot);
-  const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
-  size_t cleared = blocks->stride > 1 ? cj2k_cuda_ht_coded_size(slot) : sizeof *blocks->counts;
 
-  cj2k_cuda_ht_prepare(slot, slot->blocks.coded.device.data, cleared, coder ? coder : queue);
+  begin_all(slot, coder ? coder : queue);
   if (coder) {
     code_in_slices(slot);
     return;
   }
-  estimate(slot, queue);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_ht_encode(blocks, queue->stream));
-  cj2k_cuda_queue_mark(queue, "code");
+  encode(slot, queue);
 }
 
 /* Sets where bytes go. */
@@ -334,21 +345,6 @@ bool cj2k_cuda_ht_waits_once(const Cj2kEncodeSlot *slot)
   return slot->encoder->blocking || slot->blocks.placed;
 }
 
-/* Measures what is likely to be asked for, and at the same time makes packet headers, which are few
- * threads' work. */
-static void measure_beside_headers(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
-{
-  const Cj2kCudaQueue *queue = &slot->queue;
-  const Cj2kCudaQueue *side = slot->encoder->blocking ? &slot->place.queue : &slot->latency.coder;
-
-  cj2k_cuda_queue_record(queue, slot->packets.coded);
-  cj2k_cuda_queue_wait(side, slot->packets.coded);
-  cj2k_cuda_packets_code(slot, side);
-  cj2k_cuda_queue_record(side, slot->packets.made);
-  cj2k_cuda_ht_measure_ahead(slot, likely);
-  cj2k_cuda_queue_wait(queue, slot->packets.made);
-}
-
 /* Codes the listed blocks, or all. */
 static void code_chosen(Cj2kEncodeSlot *slot)
 {
@@ -360,6 +356,40 @@ static void code_chosen(Cj2kEncodeSlot *slot)
   cj2k_cuda_queue_mark(&slot->queue, "code");
 }
 
+/* Codes all blocks and makes packet headers, and at the same time measures what is likely to be
+ * asked for. Measuring needs the steps, but not coded blocks; it takes few warps a long time, and
+ * with one frame in flight has the stream with the higher priority. With several the GPU has other
+ * work, and it is only beside packet headers, which are few threads' work. */
+static void code_beside_measuring(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
+{
+  const Cj2kCudaQueue *queue = &slot->queue;
+  bool several = slot->encoder->blocking;
+  const Cj2kCudaQueue *side = several ? &slot->place.queue : &slot->latency.coder;
+
+  begin_all(slot, queue);
+  if (several)
+    encode(slot, queue);
+  cj2k_cuda_queue_record(queue, slot->ht.forked);
+  cj2k_cuda_queue_wait(side, slot->ht.forked);
+  cj2k_cuda_queue_mark(side, CJ2K_CUDA_BEGIN);
+  cj2k_cuda_ht_measure_ahead(slot, likely, queue);
+  if (!several)
+    encode(slot, side);
+  if (slot->packets.sized)
+    cj2k_cuda_packets_code(slot, side);
+  cj2k_cuda_queue_record(side, slot->ht.joined);
+  cj2k_cuda_queue_wait(queue, slot->ht.joined);
+  cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
+}
+
+/* Where indices are chosen, coding chooses those that are measured. */
+static bool may_measure_beside(const Cj2kEncodeSlot *slot)
+{
+  bool any_beside = !slot->encoder->blocking || slot->packets.sized;
+
+  return any_beside && !slot->ht.num_again && !slot->ht.indices.data;
+}
+
 /* Codes, measures what is likely to be asked for (NULL: nothing), and starts the download of
  * records and of the first `fetched` bytes; the first `from` bytes are already on the host. Where
  * the host waits once for all, the download comes last: it may have to wait for those of other
@@ -367,20 +397,23 @@ static void code_chosen(Cj2kEncodeSlot *slot)
 static void launch(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
-
-  code_chosen(slot);
   bool measures = likely && cj2k_cuda_ht_waits_once(slot);
-  if (measures && slot->packets.sized)
-    measure_beside_headers(slot, likely);
-  else if (measures)
-    cj2k_cuda_ht_measure_ahead(slot, likely);
-  else if (slot->packets.sized)
-    cj2k_cuda_packets_code(slot, queue);
+
+  if (measures && may_measure_beside(slot)) {
+    code_beside_measuring(slot, likely);
+  } else {
+    code_chosen(slot);
+    if (measures)
+      cj2k_cuda_ht_measure_ahead(slot, likely, queue);
+    if (slot->packets.sized)
+      cj2k_cuda_packets_code(slot, queue);
+  }
   download(slot, from, queue);
 }
 
-/* Codes with one frame in flight, whose host goes on when records are there: headers are made and
- * records downloaded on another stream, while blocks are measured. */
+/* Codes with one frame in flight where bytes go to the host and one call cannot do it (layers, a
+ * timeline), whose host goes on when records are there: headers are made and records downloaded on
+ * another stream, while blocks are measured. */
 static void launch_and_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely, uint64_t from)
 {
   const Cj2kCudaQueue *queue = &slot->queue, *side = &slot->latency.coder;
@@ -392,7 +425,7 @@ static void launch_and_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likel
     cj2k_cuda_packets_code(slot, side);
   download(slot, from, side);
   cj2k_cuda_queue_record(side, slot->ht.coded);
-  cj2k_cuda_ht_measure_ahead(slot, likely);
+  cj2k_cuda_ht_measure_ahead(slot, likely, queue);
   cj2k_cuda_queue_wait(queue, slot->ht.coded);
 }
 
@@ -435,7 +468,7 @@ static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   Cj2kCudaGraph *graph = &slot->ht.steps[2 * slot->ahead.wanted + (likely != NULL)];
   Step step = {slot, job, likely};
-  uint64_t key[11 + CJ2K_CUDA_AHEAD_KEY] = {
+  uint64_t key[12 + CJ2K_CUDA_AHEAD_KEY] = {
       (uintptr_t)blocks->scratch,
       blocks->scratch_bits,
       (uintptr_t)blocks->bytes,
@@ -446,10 +479,11 @@ static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
       likely ? likely->first_plane : 0,
       likely ? likely->num_planes : 0,
       likely ? likely->distortions : 0,
-      slot->ht.quad_rows};
+      slot->ht.estimate.quad_rows,
+      (uintptr_t)slot->ht.estimate.rules};
 
   if (slot->ahead.wanted)
-    cj2k_cuda_ahead_key(slot, job, key + 11);
+    cj2k_cuda_ahead_key(slot, job, key + 12);
   cj2k_cuda_graph_follow(graph, key, G_N_ELEMENTS(key));
   slot->status = cj2k_cuda_graph_run(graph, slot->queue.stream, launch_step, &step);
   slot->blocks.quantisers_sent = cj2k_cuda_queue_ok(&slot->queue);
@@ -487,19 +521,46 @@ static void set_pointers(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint32_t 
   blocks->lengths = cj2k_cuda_ht_lengths(slot, blocks->counts);
 }
 
-/* Sends the range with the quantisers. */
-static void set_range(Cj2kEncodeSlot *slot, const Cj2kEstimateRange *range)
+/* Notes the range, which goes to the device with the quantisers, and sends the rules for its bases.
+ */
+static void prepare_estimate(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
+                             const Cj2kCudaQueue *queue)
 {
-  slot->ht.quad_rows = range ? range->quad_rows : 0;
-  if (!range)
+  uint32_t num_bands = slot->encoder->plan->num_bands;
+  const Cj2kCudaPair *quantisers = &slot->blocks.quantisers;
+  Cj2kCudaHtStage *ht = &slot->ht;
+
+  if (!job->range)
     return;
-  *cj2k_cuda_range_behind(slot, &slot->blocks.quantisers.host) = *range;
+  *cj2k_cuda_range_behind(slot, &quantisers->host) = *job->range;
   slot->blocks.quantisers_sent = false;
+  ht->estimate = (Cj2kCudaEstimate){.quad_rows = job->range->quad_rows,
+                                    .num_bands = num_bands,
+                                    .range = cj2k_cuda_range_behind(slot, &quantisers->device),
+                                    .quantisers = quantisers->device.data,
+                                    .weights = ht->weights.data};
+  if (!job->range->num_bases)
+    return;
+  cj2k_cuda_blocks_send(queue, &ht->rules, job->rules, num_bands * sizeof *job->rules,
+                        &ht->rules_sent);
+  ht->estimate.rules = ht->rules.device.data;
 }
 
-uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers)
+/* The largest number of bit-planes that indices may have, with any base of a range, among which is
+ * that of the job's quantisers: one more for each octave of bases. */
+static uint32_t max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  uint32_t needed = CJ2K_CUDA_SCRATCH_BITS(cj2k_cuda_blocks_max_bitplanes(slot, quantisers));
+  const Cj2kEstimateRange *range = job->range;
+  uint32_t bitplanes = cj2k_cuda_blocks_max_bitplanes(slot, job->quantisers);
+
+  if (!range || range->num_bases < 2)
+    return bitplanes;
+  return bitplanes + 1 + (uint32_t)ilogb(range->bases[range->num_bases - 1] / range->bases[0]);
+}
+
+uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, uint32_t num_bitplanes)
+{
+  uint32_t needed = CJ2K_CUDA_SCRATCH_BITS(num_bitplanes);
   uint32_t bits = MAX(needed, slot->ht.scratch_bits);
   uint64_t size =
       CJ2K_CUDA_SCRATCH_OFFSET(slot->encoder->lists.area, bits, slot->encoder->plan->num_blocks);
@@ -541,16 +602,17 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
   if (!late)
     return;
   cj2k_cuda_queue_record(queue, slot->ht.coded);
-  cj2k_cuda_ht_measure_ahead(slot, job->likely);
+  cj2k_cuda_ht_measure_ahead(slot, job->likely, queue);
 }
 
 void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
   Cj2kCudaHtStage *ht = &slot->ht;
-  uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, job->quantisers);
+  uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, max_bitplanes(slot, job));
   uint64_t from = 0, more = 0;
 
+  slot->latency.behind |= job->range != NULL;
   ht->num_again = slot->latency.num_parts = 0;
   slot->ahead.launched = false;
   slot->blocks.placed = cj2k_cuda_encode_leaves_bytes(slot, job);
@@ -573,11 +635,13 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   if (!cj2k_cuda_queue_ok(queue))
     return;
   set_pointers(slot, job, bits);
-  set_range(slot, job->range);
+  prepare_estimate(slot, job, queue);
   ht->all_coded = !job->choices && job->stride == 1;
   slot->packets.sized = job->packet_sizes && ht->all_coded && slot->encoder->packets.made;
   slot->packets.current = slot->packets.sized;
   launch_job(slot, job, from);
+  /* If kernels choose the steps, the device has others than the host, until that knows them. */
+  slot->blocks.quantisers_sent &= !ht->estimate.rules;
   cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
 }
 
@@ -644,12 +708,23 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   cj2k_cuda_encode_ht_wait(slot);
 }
 
-/* Is the estimate out of range? */
-static bool is_left_out(const Cj2kEncodeSlot *slot, uint64_t estimate)
+/* Comes to the same as the kernel that made the estimate: false: blocks are left out; else the
+ * quantisers on the host become those that it has chosen. */
+static bool follow_estimate(Cj2kEncodeSlot *slot, uint64_t estimate)
 {
+  Cj2kFrameQuantiser *quantisers = slot->blocks.quantisers.host.data;
   const Cj2kEstimateRange *range = cj2k_cuda_range_behind(slot, &slot->blocks.quantisers.host);
+  const Cj2kStepRule *rules = slot->ht.rules.host.data;
+  bool chooses = slot->ht.estimate.rules != NULL;
 
-  return slot->ht.quad_rows && !cj2k_estimate_is_in(range, estimate);
+  if (slot->ht.estimate.quad_rows && !cj2k_estimate_is_in(range, estimate))
+    return false;
+  slot->ht.estimate = (Cj2kCudaEstimate){0}; /* blocks may have to be coded again */
+  double base = chooses ? cj2k_estimate_base(range, estimate) : 0, weight;
+  for (uint32_t b = 0; chooses && b < slot->encoder->plan->num_bands; b++)
+    cj2k_step_choose(&rules[b], base, &quantisers[b], &weight);
+  slot->blocks.quantisers_sent |= chooses;
+  return true;
 }
 
 void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
@@ -657,7 +732,7 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
 
   result->estimate = counts->estimate;
-  slot->ht.left_out = is_left_out(slot, counts->estimate);
+  slot->ht.left_out = !follow_estimate(slot, counts->estimate);
   if (slot->ht.left_out) {
     slot->ht.all_coded = slot->ahead.launched = false;
     return;
@@ -678,5 +753,6 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   cj2k_cuda_packets_coded(slot, result);
   slot->place.coded = slot->ht.job;
   cj2k_cuda_ahead_coded(slot);
+  result->cut_ahead = cj2k_cuda_ahead_has_cut(slot);
   result->saturated = counts->saturated;
 }

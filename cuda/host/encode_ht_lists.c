@@ -76,7 +76,8 @@ void cj2k_cuda_encode_code_list(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaHtStage *ht = &slot->ht;
-  uint32_t bits = cj2k_cuda_ht_reserve_scratch(slot, job->quantisers);
+  uint32_t bits =
+      cj2k_cuda_ht_reserve_scratch(slot, cj2k_cuda_blocks_max_bitplanes(slot, job->quantisers));
 
   ht->num_again = slot->latency.num_parts = 0;
   slot->ahead.launched = false;

@@ -75,7 +75,9 @@ static void measure_all(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   if (job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(blocks, queue->stream));
   if (job->quad_rows)
-    CJ2K_CUDA_DO(queue, cj2k_cuda_ht_estimate(blocks, job->quad_rows, NULL, queue->stream));
+    CJ2K_CUDA_DO(queue,
+                 cj2k_cuda_ht_estimate(blocks, &(Cj2kCudaEstimate){.quad_rows = job->quad_rows},
+                                       queue->stream));
   else if (job->band_errors || !job->num_planes)
     CJ2K_CUDA_DO(queue, cj2k_cuda_band_errors(blocks, queue->stream));
   cj2k_cuda_queue_mark(queue, "measure");
@@ -151,9 +153,9 @@ void *cj2k_cuda_ht_measured_ahead(const Cj2kEncodeSlot *slot)
 /* Blocks are mostly those of a large stride, and then few: the kernel writes to the host what it
  * finds, so that nothing has to be set to 0 before and nothing downloaded; or another kernel reads
  * it first. Code() has counted saturated samples. */
-void cj2k_cuda_ht_measure_ahead(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
+void cj2k_cuda_ht_measure_ahead(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job,
+                                const Cj2kCudaQueue *queue)
 {
-  const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaEncodeBlocks blocks = slot->ht.job;
 
   blocks.stride = job->stride;

@@ -64,13 +64,11 @@ void cj2k_cuda_packets_init(Cj2kEncodeSlot *slot)
   Cj2kCudaPacketStage *stage = &slot->packets;
 
   CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&stage->coded, cudaEventDisableTiming));
-  CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&stage->made, cudaEventDisableTiming));
 }
 
 void cj2k_cuda_packets_free(Cj2kEncodeSlot *slot)
 {
   cj2k_cuda_destroy_event(slot->packets.coded);
-  cj2k_cuda_destroy_event(slot->packets.made);
   cj2k_cuda_release(&slot->packets.work);
   cj2k_cuda_release(&slot->packets.end);
   cj2k_cuda_release(&slot->packets.steps);
@@ -294,12 +292,16 @@ void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
   put_packets(slot, queue);
 }
 
-void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool changes,
+void cj2k_cuda_packets_cut_headers(Cj2kEncodeSlot *slot, const Cj2kCudaCutResult *cut,
+                                   const Cj2kCudaQueue *queue)
+{
+  make_headers(slot, slot->place.coded.coded, cut, queue);
+}
+
+void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
                            const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
                            const Cj2kCudaQueue *queue)
 {
-  if (changes)
-    make_headers(slot, slot->place.coded.coded, cut, queue);
   find_places(slot, packets, slot->place.codestream.size, cut, report, queue);
   put_packets(slot, queue);
 }

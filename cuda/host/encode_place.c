@@ -2,8 +2,9 @@
 /*
  * The bytes of code-blocks go to their places in the codestream on the GPU, and all together to the
  * host, whose cores then write headers only: copying four megabytes of a 4K frame took a core a
- * millisecond. HT codecs that code uploaded pictures for low latency do without: their kernels
- * write bytes into host memory while the frame is still being uploaded and coded. MQ blocks take
+ * millisecond. HT codecs that code uploaded pictures for low latency, with steps that are known
+ * before, do without: their kernels write bytes into host memory while the frame is still being
+ * uploaded and coded. MQ blocks take
  * much longer than the upload, and begin after it, so that nothing is to be gained by that.
  */
 #include "encode.h"
@@ -18,7 +19,7 @@ bool cj2k_cuda_encode_leaves_bytes(const Cj2kEncodeSlot *slot, const Cj2kCodeJob
   const Cj2kCudaEncoder *encoder = slot->encoder;
 
   return job->may_place && !job->blocks &&
-         (!encoder->ht || encoder->blocking || slot->latency.quiet);
+         (!encoder->ht || encoder->blocking || slot->latency.quiet || slot->latency.behind);
 }
 
 void cj2k_cuda_place_init(Cj2kEncodeSlot *slot)

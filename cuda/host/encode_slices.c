@@ -2,7 +2,7 @@
 /*
  * Slices of a frame. With one frame in flight the picture is uploaded in slices of rows. The two
  * top levels of the DWT follow slice by slice, and the blocks of their bands, which are most of all
- * blocks, are coded as soon as their rows are complete, while the levels below are transformed.
+ * blocks, may be coded as soon as their rows are complete, while the levels below are transformed.
  */
 #include "encode.h"
 

@@ -450,7 +450,7 @@ uint8_t *cj2k_cuda_transform_reserve(Cj2kEncodeSlot *slot, uint64_t size)
 void cj2k_cuda_transform_frame(Cj2kEncodeSlot *slot)
 {
   slot->marks.count = 0;
-  slot->ht.all_coded = false;
+  slot->ht.all_coded = slot->latency.behind = false;
   slot->ht.ahead = (Cj2kMeasureJob){0};
   slot->timed = cj2k_cuda_times_next(slot->marks.timeline, false, &slot->frames);
 }

@@ -258,6 +258,20 @@ __device__ void copy_measured(const Cj2kCudaCut &cut)
     }
 }
 
+/* Makes the records of listed blocks those that they are going to have, so that packet headers need
+ * not wait for them to be coded again. */
+__device__ void set_records(const Cj2kCudaCut &cut, uint32_t count)
+{
+  for (uint32_t i = threadIdx.x; i < count; i += kThreads) {
+    const Cj2kCudaAgain again = cut.list[i];
+    Cj2kEncodedBlock *record = &cut.records[again.block];
+    record->length = again.length;
+    record->num_passes = again.choice.passes;
+    record->zero_bitplanes =
+        (uint8_t)(again.choice.passes ? record->zero_bitplanes - again.choice.plane : 0);
+  }
+}
+
 __global__ void __launch_bounds__(kThreads) cut_kernel(Cj2kCudaCut cut)
 {
   __shared__ Hulls hulls;
@@ -283,6 +297,8 @@ __global__ void __launch_bounds__(kThreads) cut_kernel(Cj2kCudaCut cut)
       state = CJ2K_CUDA_CUT_WHOLE;
   }
   __syncthreads();
+  if (state == CJ2K_CUDA_CUT_SOME)
+    set_records(cut, count);
   if (threadIdx.x == 0)
     *cut.result = *cut.host_result = {state, state == CJ2K_CUDA_CUT_SOME ? count : 0};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The estimate of what HT cleanup passes take (Cj2kEncodeResult.estimate): one warp for each
- * code-block, one lane for each quad of a row. */
+ * code-block, one lane for each quad of a row. The last thread block chooses the frame's steps. */
 #include "common/shared/ht_estimate.h"
 #include "encode_quads.cuh"
 
@@ -47,26 +47,43 @@ __device__ uint32_t estimate_row(QuadSamples &samples, uint32_t row)
   return sum;
 }
 
-/* Adds the sum of a thread block. The last one tells whether all is in range. */
-__device__ void add(Cj2kCudaEncodeCounts *counts, unsigned long long total,
-                    const Cj2kEstimateRange *range)
+/* Adds the sum of a thread block. true: it is the last one, and `total` the sum of all. */
+__device__ bool add(Cj2kCudaEncodeCounts *counts, unsigned long long *total)
 {
   unsigned long long *estimate = reinterpret_cast<unsigned long long *>(&counts->estimate);
 
-  atomicAdd(estimate, total);
+  atomicAdd(estimate, *total);
   __threadfence();
-  if (atomicAdd(&counts->estimated, 1u) != gridDim.x - 1 || !range)
+  if (atomicAdd(&counts->estimated, 1u) != gridDim.x - 1)
+    return false;
+  __threadfence();
+  *total = atomicAdd(estimate, 0ull);
+  return true;
+}
+
+/* Has blocks left out if the estimate is out of range, or chooses the steps for it. */
+__device__ void choose(Cj2kCudaEncodeCounts *counts, const Cj2kCudaEstimate &estimate,
+                       uint64_t total)
+{
+  uint32_t thread = threadIdx.y * 32 + threadIdx.x;
+
+  if (!cj2k_estimate_is_in(estimate.range, total)) {
+    if (thread == 0)
+      counts->left_out = 1;
     return;
-  __threadfence();
-  uint64_t all = atomicAdd(estimate, 0ull);
-  if (all < range->least || all > range->most)
-    *static_cast<volatile uint32_t *>(&counts->left_out) = 1;
+  }
+  if (!estimate.rules)
+    return;
+  double base = cj2k_estimate_base(estimate.range, total);
+  for (uint32_t b = thread; b < estimate.num_bands; b += 32 * kWarps)
+    cj2k_step_choose(&estimate.rules[b], base, &estimate.quantisers[b], &estimate.weights[b]);
 }
 
 __global__ void __launch_bounds__(32 * kWarps)
-    estimate_kernel(Cj2kCudaEncodeBlocks frame, uint32_t quad_rows, const Cj2kEstimateRange *range)
+    estimate_kernel(Cj2kCudaEncodeBlocks frame, Cj2kCudaEstimate estimate)
 {
   __shared__ unsigned long long total;
+  __shared__ bool last;
   uint32_t b = blockIdx.x * kWarps + threadIdx.y;
   uint64_t sum = 0;
   bool first = threadIdx.x == 0 && threadIdx.y == 0;
@@ -77,8 +94,8 @@ __global__ void __launch_bounds__(32 * kWarps)
   if (b < frame.num_blocks) {
     const Cj2kCudaEncodeBlock block = frame.blocks[b];
     QuadSamples samples(frame, block);
-    for (uint32_t row = cj2k_ht_estimate_first_row(b, quad_rows); 2 * row < block.height;
-         row += quad_rows)
+    for (uint32_t row = cj2k_ht_estimate_first_row(b, estimate.quad_rows); 2 * row < block.height;
+         row += estimate.quad_rows)
       sum += estimate_row(samples, row);
     sum = sum_warp(sum);
     if (threadIdx.x == 0)
@@ -86,18 +103,21 @@ __global__ void __launch_bounds__(32 * kWarps)
   }
   __syncthreads();
   if (first)
-    add(frame.counts, total, range);
+    last = add(frame.counts, &total);
+  __syncthreads();
+  if (last && estimate.range)
+    choose(frame.counts, estimate, total);
 }
 
 } // namespace
 
-cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, uint32_t quad_rows,
-                                  const Cj2kEstimateRange *range, cudaStream_t stream)
+cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame,
+                                  const Cj2kCudaEstimate *estimate, cudaStream_t stream)
 {
   uint32_t groups = (frame->num_blocks + kWarps - 1) / kWarps;
 
   if (!groups)
     return cudaSuccess;
-  estimate_kernel<<<groups, dim3(32, kWarps), 0, stream>>>(*frame, quad_rows, range);
+  estimate_kernel<<<groups, dim3(32, kWarps), 0, stream>>>(*frame, *estimate);
   return cudaGetLastError();
 }

@@ -54,6 +54,8 @@ typedef struct {
 
   /* Output: on the device, and in pinned memory for the host. */
   Cj2kCudaCutResult *result, *host_result;
+  Cj2kEncodedBlock *records;       /* of the coded blocks; those of listed ones become what coding
+                                      again makes of them */
   Cj2kCudaAgain *list, *host_list; /* CJ2K_CUDA_CUT_BLOCKS */
   uint32_t *host_lengths;          /* a copy of what was measured */
   uint64_t *host_distortions;

@@ -199,6 +199,18 @@ typedef struct {
   int32_t *indices;
 } Cj2kCudaEncodeBlocks;
 
+/* What making an estimate needs besides the blocks; pointers are to device memory. */
+typedef struct {
+  uint32_t quad_rows;             /* the estimate is made from one in so many rows of quads */
+  uint32_t num_bands;             /* of the plan */
+  const Cj2kEstimateRange *range; /* NULL: nothing depends on the estimate */
+  /* If the range has bases, the one for the estimate gives the quantisers and weights of bands.
+   * rules NULL: it has none. */
+  const Cj2kStepRule *rules;
+  Cj2kFrameQuantiser *quantisers; /* those of the frame, which are read first */
+  double *weights;
+} Cj2kCudaEstimate;
+
 /* Scratch memory for one sample, in bits: as much as its coded bits can take if quantiser indices
  * have up to num_bitplanes bits. A block is coded into scratch memory and then moved to its place.
  */
@@ -215,12 +227,11 @@ typedef struct {
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
 /* Measures lengths and distortions of cleanup passes, as in Cj2kEncodeResult. */
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
-/* Adds the estimate from one in `quad_rows` rows of quads to the counts. range: on the device; if
- * the estimate is not in it, blocks that kernels with these counts begin from then on have no
- * bytes, unless they are of a list; blocks to be measured keep what their results were before.
- * NULL: nothing is left out. */
-cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, uint32_t quad_rows,
-                                  const Cj2kEstimateRange *range, cudaStream_t stream);
+/* Adds the estimate to the counts. If it is not in the range, blocks that kernels with these counts
+ * begin from then on have no bytes, unless they are of a list; blocks to be measured keep what
+ * their results were before. */
+cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame,
+                                  const Cj2kCudaEstimate *estimate, cudaStream_t stream);
 /* Measures the squared error of the quantisation itself, per band. */
 cudaError_t cj2k_cuda_band_errors(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
 

@@ -56,12 +56,10 @@ struct Samples {
   }
 };
 
-/* Is the estimate out of range? It may be made while this kernel runs, so that one lane of the warp
- * asks for all. */
+/* Is the estimate out of range? */
 __device__ inline bool is_left_out(const Cj2kCudaEncodeBlocks &frame)
 {
-  uint32_t left_out = *static_cast<const volatile uint32_t *>(&frame.counts->left_out);
-  return __shfl_sync(kAll, left_out, 0);
+  return frame.counts->left_out;
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ZEROS   5 /* zero bit-planes of blocks at plane 0 */
 #define BANDS   5
 #define CASES   25 /* of a round */
 #define STRIDES 3
@@ -132,6 +133,7 @@ static void frame_init(Frame *frame, GRand *rand)
                              .plt = g_rand_boolean(rand),
                              .result = get(1, sizeof *frame->cut.result),
                              .host_result = get(1, sizeof *frame->cut.host_result),
+                             .records = get(n, sizeof *frame->cut.records),
                              .list = get(CJ2K_CUDA_CUT_BLOCKS, sizeof *frame->cut.list),
                              .host_list = get(CJ2K_CUDA_CUT_BLOCKS, sizeof *frame->cut.list),
                              .host_lengths = get(2 * (size_t)n, sizeof *frame->lengths),
@@ -152,7 +154,8 @@ static void frame_clear(Frame *frame)
       frame->coded,         frame->lengths,          frame->distortions,
       frame->sizes,         frame->weights,          frame->steps,
       frame->cut.result,    frame->cut.host_result,  frame->cut.list,
-      frame->cut.host_list, frame->cut.host_lengths, frame->cut.host_distortions};
+      frame->cut.host_list, frame->cut.host_lengths, frame->cut.host_distortions,
+      frame->cut.records};
 
   for (guint i = 0; i < G_N_ELEMENTS(memory); i++)
     put(memory[i]);
@@ -226,6 +229,33 @@ static bool same_list(const Frame *frame, const Expected *expected)
   return true;
 }
 
+/* The records of blocks at plane 0. */
+static void set_records(const Frame *frame)
+{
+  for (uint32_t b = 0; b < frame->cut.num_blocks; b++)
+    frame->cut.records[b] = (Cj2kEncodedBlock){.offset = 16 * (uint64_t)b,
+                                               .length = frame->coded[b],
+                                               .num_passes = frame->coded[b] > 0,
+                                               .zero_bitplanes = frame->coded[b] ? ZEROS : 0};
+}
+
+/* Records are as coding the listed blocks again makes them, and stay as they were if none is. */
+static bool same_records(const Frame *frame, const Expected *expected)
+{
+  for (uint32_t b = 0; b < frame->cut.num_blocks; b++) {
+    const Cj2kEncodedBlock *record = &frame->cut.records[b];
+    bool cut = expected->state == CJ2K_CUDA_CUT_SOME && frame->coded[b];
+    Cj2kHtChoice choice = cut ? expected->ht.choices[b] : (Cj2kHtChoice){0, 1};
+    uint32_t length = cut ? expected->selection.lengths[b] : frame->coded[b];
+    bool any = choice.passes && frame->coded[b];
+    if (record->length != length || record->num_passes != any ||
+        record->offset != 16 * (uint64_t)b ||
+        record->zero_bitplanes != (any ? ZEROS - choice.plane : 0))
+      return false;
+  }
+  return true;
+}
+
 /* What was measured has been copied for the host. */
 static bool same_copies(const Frame *frame)
 {
@@ -253,13 +283,15 @@ static bool run_case(Frame *frame, Cj2kHulls *hulls, Expected *expected, double 
   limits->least = limits->budget - limits->budget / 64;
   limits->most = limits->budget + limits->budget / 64;
   *cut->result = (Cj2kCudaCutResult){99, 99};
+  set_records(frame);
   g_assert_cmpint(cj2k_cuda_ht_cut(cut, NULL), ==, cudaSuccess);
 #ifndef ON_CPU
   g_assert_cmpint(cudaStreamSynchronize(NULL), ==, cudaSuccess);
 #endif
   expected->state = decide(frame, hulls, expected);
   bool same = cut->result->state == expected->state && cut->host_result->state == expected->state &&
-              cut->host_result->count == cut->result->count && same_copies(frame);
+              cut->host_result->count == cut->result->count && same_copies(frame) &&
+              same_records(frame, expected);
   states[expected->state]++;
   if (expected->state == CJ2K_CUDA_CUT_SOME)
     return same && same_list(frame, expected);

@@ -8,6 +8,8 @@
  */
 #include "pretend-coders.h"
 
+#include "pretend.h"
+
 #include "common/shared/hull.h"
 #include "common/shared/mq_blocks.h"
 #include "cuda/mq/encode_kernels.h"
@@ -32,7 +34,7 @@ static void transform_top(const void *arguments)
 /* The last transform of a slot. */
 typedef struct {
   const void *lowpass;
-  cudaStream_t stream;
+  PretendMoment moment;
   bool whole; /* all rows */
 } Transform;
 
@@ -41,7 +43,7 @@ static GMutex transforms_lock;
 
 static void note_transform(const Cj2kCudaCoefficients *arrays, cudaStream_t stream, bool whole)
 {
-  const Transform this = {arrays->lowpass, stream, whole};
+  const Transform this = {arrays->lowpass, cj2k_pretend_moment(stream), whole};
 
   g_mutex_lock(&transforms_lock);
   if (!transforms)
@@ -51,14 +53,13 @@ static void note_transform(const Cj2kCudaCoefficients *arrays, cudaStream_t stre
 }
 
 /* A block coder may have the memory of the low-pass workspace and the picture, but only behind the
- * whole transform: on the same stream, or when the host has waited for it. */
-static void check_workspace(const void *coefficients, const void *workspace, cudaStream_t stream,
-                            bool waited)
+ * whole transform. */
+static void check_workspace(const void *coefficients, const void *workspace, cudaStream_t stream)
 {
   g_mutex_lock(&transforms_lock);
   const Transform *last = transforms ? g_hash_table_lookup(transforms, coefficients) : NULL;
   if (last && last->lowpass == workspace)
-    g_assert_true(last->whole && (waited || last->stream == stream));
+    g_assert_true(last->whole && cj2k_pretend_is_after(stream, &last->moment));
   g_mutex_unlock(&transforms_lock);
 }
 
@@ -125,6 +126,7 @@ gint num_again;
 gint longer_when_again;
 gint num_estimates;
 gint odd_estimate;
+uint32_t odd_unit;
 gint num_left_out;
 
 /* Which block is the i-th one, and what was chosen for it. */
@@ -178,7 +180,7 @@ static void ht_encode(const void *arguments)
 
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream)
 {
-  check_workspace(frame->coefficients, frame->scratch, stream, frame->list != NULL);
+  check_workspace(frame->coefficients, frame->scratch, stream);
   return pretend_put(ht_encode, frame, sizeof *frame);
 }
 
@@ -208,30 +210,33 @@ cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t
 
 typedef struct {
   Cj2kCudaEncodeBlocks frame;
-  uint32_t quad_rows;
-  const Cj2kEstimateRange *range;
+  Cj2kCudaEstimate how;
 } Estimate;
 
-/* As if it were exact, but for one. */
+/* As if it were exact, in units of 128, but for one. */
 static void ht_estimate(const void *arguments)
 {
   const Estimate *estimate = arguments;
   const Cj2kCudaEncodeBlocks *frame = &estimate->frame;
-  uint32_t unit = g_atomic_int_add(&num_estimates, 1) + 1 == odd_estimate ? 192 : 128;
+  const Cj2kCudaEstimate *how = &estimate->how;
+  uint32_t unit = g_atomic_int_add(&num_estimates, 1) + 1 == odd_estimate ? odd_unit : 128;
 
   for (uint32_t b = 0; b < frame->num_blocks; b++)
     frame->counts->estimate +=
         (uint64_t)unit *
         length_at(&frame->blocks[b], planes_of(&frame->blocks[b], frame->quantisers, b), 0) /
-        estimate->quad_rows;
-  frame->counts->left_out =
-      estimate->range && !cj2k_estimate_is_in(estimate->range, frame->counts->estimate);
+        how->quad_rows;
+  uint64_t all = frame->counts->estimate;
+  frame->counts->left_out = how->range && !cj2k_estimate_is_in(how->range, all);
+  for (uint32_t b = 0; how->rules && !frame->counts->left_out && b < how->num_bands; b++)
+    cj2k_step_choose(&how->rules[b], cj2k_estimate_base(how->range, all), &how->quantisers[b],
+                     &how->weights[b]);
 }
 
-cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, uint32_t quad_rows,
-                                  const Cj2kEstimateRange *range, cudaStream_t stream)
+cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, const Cj2kCudaEstimate *how,
+                                  cudaStream_t stream)
 {
-  const Estimate estimate = {*frame, quad_rows, range};
+  const Estimate estimate = {*frame, *how};
 
   (void)stream;
   return pretend_put(ht_estimate, &estimate, sizeof estimate);
@@ -241,7 +246,7 @@ cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, uint32_t qu
 
 cudaError_t cj2k_cuda_mq_contexts(const Cj2kCudaMqContexts *frame, cudaStream_t stream)
 {
-  check_workspace(frame->coefficients, frame->symbols, stream, false);
+  check_workspace(frame->coefficients, frame->symbols, stream);
   return cudaSuccess;
 }
 

@@ -9,6 +9,7 @@
 #include "pretend-graphs.h"
 
 #include <glib.h>
+#include <stdint.h>
 
 /* pretend-coders.c */
 extern const void *seen_plane; /* the first one of the picture that was transformed last */
@@ -17,12 +18,13 @@ extern gint num_chosen;        /* frames whose blocks were coded as chosen, into
 extern gint num_again;         /* lists of blocks that were coded again, into their room */
 extern gint longer_when_again; /* blocks are then longer than measured */
 extern gint num_estimates;     /* of what blocks take */
-extern gint odd_estimate;      /* the number of one that is half as much again; 0: none is */
+extern gint odd_estimate;      /* the number of one that is in units of odd_unit; 0: none is */
+extern uint32_t odd_unit;      /* the others are in units of 128 */
 extern gint num_left_out; /* frames that were not coded, because the estimate was out of range */
 
 /* pretend-cuts.c */
 extern gint num_cut;      /* frames that the GPU has cut, or left whole */
-extern gint cuts_another; /* it then leaves out a block more than the host */
+extern gint cuts_another; /* it then leaves out a block more than it should */
 extern gint cuts_nothing; /* the GPU then leaves it to the host */
 extern gint retains_less; /* without every second block */
 

@@ -113,6 +113,19 @@ static bool list_blocks(const Measured *measured)
   return fits;
 }
 
+/* What coding the listed blocks again makes of their records. */
+static void set_cut_records(const Cj2kCudaCut *cut)
+{
+  for (uint32_t i = 0; i < cut->result->count; i++) {
+    const Cj2kCudaAgain *again = &cut->list[i];
+    Cj2kEncodedBlock *record = &cut->records[again->block];
+    record->length = again->length;
+    record->num_passes = again->choice.passes;
+    record->zero_bitplanes =
+        (uint8_t)(again->choice.passes ? record->zero_bitplanes - again->choice.plane : 0);
+  }
+}
+
 static void cut_frame(const void *arguments)
 {
   const Cj2kCudaCut *cut = arguments;
@@ -147,6 +160,7 @@ static void cut_frame(const void *arguments)
     if (cut->result->state == CJ2K_CUDA_CUT_SOME && !list_blocks(&measured))
       *cut->result = (Cj2kCudaCutResult){0};
   }
+  set_cut_records(cut);
   g_atomic_int_add(&num_cut, cut->result->state != CJ2K_CUDA_CUT_NONE);
   *cut->host_result = *cut->result;
   g_free(measured.points);

@@ -8,7 +8,7 @@
 
 #define MOST_STREAMS 1024 /* at a time */
 
-/* How many downloads of each stream, by its place, are known to be done. */
+/* How many downloads and moments of each stream, by its place, are known to be done. */
 typedef struct {
   uint32_t count;
   uint64_t *done;
@@ -60,6 +60,13 @@ static void learn_all(Known *known, const Known *from)
 static bool is_known(const Known *known, const Download *download)
 {
   return known_of(known, download->place) >= download->number;
+}
+
+/* Is number `number` of the stream in `place` done before what `stream` does next? */
+static bool comes_after(const PretendObject *stream, uint32_t place, uint64_t number)
+{
+  return known_of(&host, place) >= number ||
+         (stream && (stream->place == place || known_of(&stream->known, place) >= number));
 }
 
 /* Forgets downloads that the host knows to be done. */
@@ -179,10 +186,25 @@ void pretend_writes(const PretendObject *stream, const void *memory, size_t size
     const Download *download = &g_array_index(downloads, Download, i);
     if (!overlaps(download, (uintptr_t)memory, size))
       continue;
-    g_assert_true(is_known(&host, download) || (stream && (stream->place == download->place ||
-                                                           is_known(&stream->known, download))));
+    g_assert_true(comes_after(stream, download->place, download->number));
   }
   pretend_unlock(&lock);
+}
+
+PretendMoment pretend_moment(PretendObject *stream)
+{
+  pretend_lock(&lock);
+  const PretendMoment moment = {stream->place, ++counts[stream->place]};
+  pretend_unlock(&lock);
+  return moment;
+}
+
+bool pretend_is_after(const PretendObject *stream, const PretendMoment *moment)
+{
+  pretend_lock(&lock);
+  bool after = comes_after(stream, moment->place, moment->number);
+  pretend_unlock(&lock);
+  return after;
 }
 
 void pretend_freed(const void *memory, size_t size)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A block of memory of its own, so that what is used after it was freed, or not freed, is found. */
 typedef struct PretendObject PretendObject;
@@ -30,6 +31,15 @@ void pretend_reads(PretendObject *stream, const void *memory, size_t pitch, size
                    size_t height);
 /* Work that writes to memory, on a stream or (NULL) at once: downloads must be done before. */
 void pretend_writes(const PretendObject *stream, const void *memory, size_t size);
+/* A moment of a stream, of what is enqueued so far. */
+typedef struct {
+  uint32_t place;
+  uint64_t number;
+} PretendMoment;
+
+PretendMoment pretend_moment(PretendObject *stream);
+/* Does what is enqueued now come after that? */
+bool pretend_is_after(const PretendObject *stream, const PretendMoment *moment);
 /* Memory is freed, for which CUDA waits for all work. */
 void pretend_freed(const void *memory, size_t size);
 

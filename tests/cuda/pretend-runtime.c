@@ -410,6 +410,16 @@ static PretendObject *object_of(const void *object)
   return object == (const void *)cudaStreamPerThread ? NULL : (PretendObject *)object;
 }
 
+PretendMoment cj2k_pretend_moment(cudaStream_t stream)
+{
+  return pretend_moment(object_of(stream));
+}
+
+bool cj2k_pretend_is_after(cudaStream_t stream, const PretendMoment *moment)
+{
+  return pretend_is_after(object_of(stream), moment);
+}
+
 void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream)
 {
   pretend_writes(object_of(stream), memory, size);

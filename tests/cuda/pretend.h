@@ -3,6 +3,8 @@
 #ifndef TESTS_CUDA_PRETEND_H
 #define TESTS_CUDA_PRETEND_H
 
+#include "pretend-order.h"
+
 #include <cuda_runtime_api.h>
 #include <glib.h>
 #include <stdbool.h>
@@ -28,5 +30,8 @@ extern gint cj2k_pretend_pins_nothing;
 
 /* A kernel on this stream writes to device memory: what is downloaded from there must be done. */
 void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream);
+/* pretend-order.h */
+PretendMoment cj2k_pretend_moment(cudaStream_t stream);
+bool cj2k_pretend_is_after(cudaStream_t stream, const PretendMoment *moment);
 
 #endif

@@ -111,7 +111,9 @@ static void check_range(Encoding *e)
 {
   uint64_t estimate = e->results[0].estimate;
   const Cj2kEstimateRange ranges[] = {
-      {2, estimate + 1, UINT64_MAX}, {2, 0, estimate ? estimate - 1 : 0}, {2, estimate, estimate}};
+      {.quad_rows = 2, .least = estimate + 1, .most = UINT64_MAX},
+      {.quad_rows = 2, .least = 0, .most = estimate ? estimate - 1 : 0},
+      {.quad_rows = 2, .least = estimate, .most = estimate}};
 
   for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
     e->code.range = &ranges[i];
@@ -131,6 +133,71 @@ static void check_range(Encoding *e)
     done(e, is_in ? "code: in range" : "code: out of range", ok);
   }
   e->code.range = NULL;
+}
+
+/* The lengths of the blocks that a back end coded last. */
+static GArray *lengths_of(const Encoding *e, uint32_t side)
+{
+  GArray *lengths = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+
+  for (uint32_t b = 0; b < e->plan->num_blocks; b++)
+    g_array_append_val(lengths, e->results[side].blocks[b].length);
+  return lengths;
+}
+
+/* Codes with the base of three that the estimate asks for, and then with the same one without a
+ * choice: the blocks must be the same. */
+static bool chooses(Encoding *e, const Cj2kEstimateRange *range, double base, Cj2kFrameSteps *steps)
+{
+  GArray *chosen[2] = {NULL};
+
+  e->code.range = range;
+  bool ok = run(e, CODE) &&
+            compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES | CODED_SATURATED, NULL);
+  for (uint32_t side = 0; ok && side < 2; side++)
+    chosen[side] = lengths_of(e, side);
+  e->code.range = NULL;
+  cj2k_frame_steps_set(steps, e->plan, base, NULL);
+  ok = ok && run(e, CODE);
+  for (uint32_t side = 0; ok && side < 2; side++) {
+    GArray *expected = lengths_of(e, side);
+    ok = !memcmp(chosen[side]->data, expected->data, expected->len * sizeof(uint32_t));
+    if (!ok)
+      snprintf(e->c.why, sizeof e->c.why, "%s has chosen other steps", e->c.names[side]);
+    g_array_unref(expected);
+  }
+  for (uint32_t side = 0; side < 2; side++)
+    if (chosen[side])
+      g_array_unref(chosen[side]);
+  cj2k_frame_steps_set(steps, e->plan, e->frame->test->step, NULL);
+  return ok;
+}
+
+/* The estimate of the steps of the job may choose among these and coarser and finer ones. */
+static void check_choice(Encoding *e)
+{
+  static const char *const names[] = {"code: chooses finer steps", "code: chooses the steps",
+                                      "code: chooses coarser steps"};
+  uint64_t estimate = e->results[0].estimate;
+  double base = e->frame->test->step;
+  Cj2kStepRule *rules;
+
+  if (!estimate) /* none is smaller */
+    return;
+  rules = g_new(Cj2kStepRule, e->plan->num_bands);
+  cj2k_frame_steps_rules(&e->steps, e->plan, rules);
+  e->code.rules = rules;
+  for (uint32_t i = 0; i < 3; i++) {
+    Cj2kEstimateRange range = {.quad_rows = 2,
+                               .most = UINT64_MAX,
+                               .num_bases = 3,
+                               .bases = {base * 0.61, base, base * 1.37}};
+    for (uint32_t k = 0; k < 3; k++)
+      range.ends[k] = k >= i ? estimate : estimate - 1;
+    done(e, names[i], chooses(e, &range, range.bases[i], &e->steps));
+  }
+  e->code.rules = NULL;
+  g_free(rules);
 }
 
 /* ---------------------------------------------------------------- input of the decoder --- */
@@ -214,6 +281,8 @@ static void check_ht(Encoding *e, Coded *coded)
   check_estimate(e, "estimate: one in 16", 16);
   check_estimate(e, "estimate: one in 2", 2);
   check_range(e);
+  if (e->frame->test->step > 0 && !e->frame->test->missing_planes)
+    check_choice(e);
   check_code(e, "code", CODED_BYTES | CODED_PASSES);
   hand_over(e, coded);
   for (uint32_t b = 0; b < n; b++)

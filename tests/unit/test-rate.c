@@ -3,6 +3,9 @@
  * optimal. */
 #include "common/codestream/markers.h"
 #include "common/encoder/params.h"
+#include "common/rate/budget.h"
+#include "common/rate/coding_ht.h"
+#include "common/rate/estimate_ht.h"
 #include "common/rate/phases.h"
 #include "common/rate/selection.h"
 #include "common/rate/steps.h"
@@ -369,6 +372,67 @@ static void test_quality(void)
 
 /* --- step sizes --- */
 
+/* The rules of bands lead to the quantisers and weights of rate control, for any base. */
+static void check_rules(Cj2kFrameSteps *steps, const Cj2kPlan *plan)
+{
+  Cj2kStepRule *rules = g_new(Cj2kStepRule, plan->num_bands);
+
+  cj2k_frame_steps_rules(steps, plan, rules);
+  for (double base = 1e-9; base < 2; base *= 1.037) {
+    cj2k_frame_steps_set(steps, plan, base, NULL);
+    for (uint32_t b = 0; b < plan->num_bands; b++) {
+      Cj2kFrameQuantiser quantiser = {0};
+      double weight;
+      cj2k_step_choose(&rules[b], base, &quantiser, &weight);
+      g_assert_cmpfloat(quantiser.inv_scale, ==, steps->quantisers[b].inv_scale);
+      g_assert_cmpuint(quantiser.num_bitplanes, ==, steps->quantisers[b].num_bitplanes);
+      g_assert_cmpfloat(weight, ==, steps->weights[b]);
+    }
+  }
+  g_free(rules);
+}
+
+/* Each base is for the estimates above those of the one before. */
+static void test_estimate_bases(void)
+{
+  const Cj2kEstimateRange range = {
+      .num_bases = 3, .least = 5, .most = 40, .bases = {1, 2, 3}, .ends = {10, 20, 30}};
+
+  g_assert_false(cj2k_estimate_is_in(&range, 4));
+  g_assert_true(cj2k_estimate_is_in(&range, 5));
+  g_assert_true(cj2k_estimate_is_in(&range, 40));
+  g_assert_false(cj2k_estimate_is_in(&range, 41));
+  for (uint64_t estimate = 5; estimate <= 40; estimate++)
+    g_assert_cmpfloat(cj2k_estimate_base(&range, estimate), ==,
+                      estimate <= 10   ? 1
+                      : estimate <= 20 ? 2
+                                       : 3);
+}
+
+/* The bases around one, which is the middle one, and the estimates for which they are. */
+static void check_bases(Cj2kPlan *plan, double middle, double power)
+{
+  Cj2kRateEncoder encoder = {.plan = plan, .estimate_stride = 4};
+  const Cj2kRateFrame frame = {.encoder = &encoder, .least_visual = 1};
+  double least = cj2k_least_base(&frame), base = cj2k_useful_base(&frame, middle);
+  const Cj2kEstimateRange range = cj2k_ht_bases_around(&frame, base, power, 1e6);
+  uint64_t target = cj2k_ht_estimate_range(&frame, 0, 1e6).most;
+
+  g_assert_cmpuint(range.num_bases % 2, ==, 1);
+  g_assert_cmpuint(range.num_bases, <=, CJ2K_MOST_BASES);
+  g_assert_cmpfloat(range.bases[range.num_bases / 2], ==, base);
+  g_assert_cmpfloat(cj2k_estimate_base(&range, target), ==, base);
+  for (uint32_t i = 0; i < range.num_bases; i++)
+    g_assert_cmpfloat(range.bases[i], >=, least);
+  for (uint32_t i = 1; i < range.num_bases; i++) {
+    g_assert_cmpfloat(range.bases[i], >=, range.bases[i - 1]);
+    g_assert_cmpuint(range.ends[i], >, range.ends[i - 1]);
+  }
+  g_assert_cmpuint(range.most, >=, target);
+  g_assert_cmpuint(range.least, <=, target);
+  g_assert_true((range.least == 0) == (range.bases[0] <= least));
+}
+
 /* The steps in QCD are those of the frame's quantisers, as close to the requested ones as a
  * mantissa permits. */
 static void test_steps(void)
@@ -404,6 +468,17 @@ static void test_steps(void)
   }
   g_assert_true(cj2k_frame_steps_set(&steps, plan, 1e-6, NULL));
   g_assert_false(cj2k_frame_steps_set(&steps, plan, 1e-9, NULL));
+  check_rules(&steps, plan);
+  for (double power = 0.3; power < 3.1; power *= 1.5)
+    for (double base = CJ2K_MIN_BASE; base < 70; base *= 3)
+      check_bases(plan, base, power);
+  double *visual = g_new(double, plan->num_bands);
+  for (uint32_t b = 0; b < plan->num_bands; b++)
+    visual[b] = 1.0 / (1 + b % 7);
+  steps.visual = visual;
+  steps.finest = 1e-4;
+  check_rules(&steps, plan);
+  g_free(visual);
   cj2k_frame_steps_clear(&steps);
   cj2k_plan_unref(plan);
   cj2k_header_unref(header);
@@ -592,6 +667,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate/selection", test_selection);
   g_test_add_func("/rate/ht-layers", test_ht_layers);
   g_test_add_func("/rate/steps", test_steps);
+  g_test_add_func("/rate/estimate-bases", test_estimate_bases);
   g_test_add_func("/rate/phases", test_phases);
   g_test_add_func("/rate/natural", test_natural);
   g_test_add_func("/rate/hostile", test_hostile);
