@@ -198,15 +198,15 @@ typedef struct {
                              results are valid then; NULL: all. Only where takes_ht_blocks or
                              takes_mq_blocks is set */
   uint32_t num_blocks;
-  const Cj2kHtChoice *choices; /* HT: choice for each block; NULL: plane 0 and the cleanup pass
-                                  only, for all blocks */
-  const Cj2kEstimateRange
-      *range;                /* HT, all blocks at plane 0: estimates what they take. If that is
-                                out of range, the blocks need not be coded, and of the results
-                                only the estimate is valid. Else if the range has bases, among
-                                them that of `quantisers`, blocks are coded, and `likely` and `ahead` done, with
-                                the quantisers                and weights of cj2k_estimate_base(). NULL: does not */
-  const Cj2kStepRule *rules; /* per band of the plan, with a range that has bases */
+  const Cj2kHtChoice *choices;    /* HT: choice for each block; NULL: plane 0 and the cleanup pass
+                                     only, for all blocks */
+  const Cj2kEstimateRange *range; /* HT, all blocks at plane 0: estimates what they take. If that is
+                                     out of range, the blocks need not be coded, and of the results
+                                     only the estimate is valid. Else, if the range has bases (one
+                                     is that of quantisers), blocks are coded, and what is likely
+                                     and ahead done, with the quantisers and weights of
+                                     cj2k_estimate_base(). NULL: does not */
+  const Cj2kStepRule *rules;      /* per band of the plan, with a range that has bases */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
   bool packet_sizes; /* all blocks: packet_sizes may be filled, with all passes in the only layer.

@@ -55,16 +55,18 @@ Cj2kEstimateRange cj2k_ht_bases_around(const Cj2kRateFrame *frame, double base, 
                                        double target)
 {
   const double part = M_LN2 / OCTAVE; /* logarithm of neighbours' ratio */
-  const uint32_t each = (uint32_t)MIN(FAR / (power * part), (CJ2K_MOST_BASES - 1) / 2);
+  const uint32_t each = (uint32_t)MIN(FAR / (power * part), (CJ2K_MOST_BASES - 1) / 2.0);
   const double ratio = exp(part), bytes_ratio = exp(power * part);
   const double far = exp(power * part * (each + 0.5)), least = cj2k_least_base(frame);
   double next = base * exp(-part * each), end = target / far * bytes_ratio;
   Cj2kEstimateRange range = cj2k_ht_estimate_range(frame, target / far, target * far);
 
   range.num_bases = 2 * each + 1;
-  for (uint32_t i = 0; i < range.num_bases; i++, next *= ratio, end *= bytes_ratio) {
+  for (uint32_t i = 0; i < range.num_bases; i++) {
     range.bases[i] = i == each ? base : MAX(cj2k_clamp_base(next), least);
     range.ends[i] = cj2k_ht_estimate_range(frame, 0, end).most;
+    next *= ratio;
+    end *= bytes_ratio;
   }
   if (range.bases[0] <= least)
     range.least = 0; /* nothing takes more */

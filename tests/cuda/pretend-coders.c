@@ -227,7 +227,9 @@ static void ht_estimate(const void *arguments)
         length_at(&frame->blocks[b], planes_of(&frame->blocks[b], frame->quantisers, b), 0) /
         how->quad_rows;
   uint64_t all = frame->counts->estimate;
-  frame->counts->left_out = how->range && !cj2k_estimate_is_in(how->range, all);
+  if (!how->range)
+    return;
+  frame->counts->left_out = !cj2k_estimate_is_in(how->range, all);
   for (uint32_t b = 0; how->rules && !frame->counts->left_out && b < how->num_bands; b++)
     cj2k_step_choose(&how->rules[b], cj2k_estimate_base(how->range, all), &how->quantisers[b],
                      &how->weights[b]);
