@@ -10,7 +10,7 @@ typedef struct {
   double base;           /* that of its steps, if the range had others; else set by the caller */
   uint64_t total;        /* bytes of the codestream */
   uint64_t useful;       /* `total` without the bytes by which components exceed their ceilings */
-  uint64_t header_bytes; /* part of `total` */
+  uint64_t header_bytes; /* part of `total`; not known if `cut` */
   bool fits;             /* it is within the ceilings */
   double estimate;       /* with a range: in proportion to bytes (cj2k_ht_estimate_bytes) */
   bool left_out;         /* it was out of range: nothing but that is known */
