@@ -14,7 +14,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).parent
 TABLE, DRAWING = FOLDER / "performance-timeline.tsv", FOLDER / "performance-timeline.svg"
-COLOURS = {"upload": "#4878cf", "download": "#e8893a", "quads": "#2d7d46", "magsgn": "#62b27a", "refine": "#9ad0aa",
+COLOURS = {"upload": "#4878cf", "download": "#e8893a", "quads": "#2d7d46", "cleanup": "#2d7d46", "magsgn": "#62b27a", "refine": "#9ad0aa",
            "mq": "#9ad0aa", "idwt": "#a98fd0", "finish": "#7b55b5", "top": "#7b55b5", "levels": "#a98fd0",
            "measure": "#9ad0aa", "contexts": "#62b27a", "code": "#2d7d46", "hulls": "#9ad0aa", "gather": "#62b27a",
            "headers": "#d0a98f", "place": "#d0a98f"}

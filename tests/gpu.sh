@@ -235,6 +235,7 @@ tap "decode-equal with damage" 900 "$build/tests/decode-equal" --damage $damages
 tap "decode-equal of raw passes" 600 "$build/tests/decode-equal" --damage $damages --raw
 tap "decode-equal in parts" 900 "$build/tests/decode-equal" --parts
 tap "decode-equal in parts with damage" 900 "$build/tests/decode-equal" --parts --damage $damages
+tap "decode-equal in slices with damage" 900 "$build/tests/decode-equal" --slices 2 --damage $damages
 tap "decode-equal malformed" 600 "$build/tests/decode-equal" "$CJ2K_SHARED"/malformed/*
 fuzzed=60
 [ -n "$quick" ] && fuzzed=10
@@ -369,6 +370,8 @@ test_sanitized() {
   sanitized racecheck "decode-equal with full warps" "$build/tests/decode-equal" --full-warps \
     "$CJ2K_SHARED/conformance/p0_06.j2k"
   sanitized racecheck "decode-equal of raw passes" "$build/tests/decode-equal" --share 6 --raw
+  sanitized racecheck "decode-equal in slices" "$build/tests/decode-equal" --slices 2 \
+    "$CJ2K_SHARED"/conformance/{ds0_ht_01_b11,ds0_ht_12_b11,ds0_hm_06_b11}.j2k
   for name in ds0_ht_01_b11 ds0_ht_12_b11 ds0_hm_06_b11 p0_12; do # slow: a few streams only
     sanitized racecheck $name "$build/examples/cj2k-decode" --backend cuda "$CJ2K_SHARED/conformance/$name.j2k" \
       "$work/out.pgx"

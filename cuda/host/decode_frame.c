@@ -5,21 +5,37 @@
 
 /* ------------------------------------------------------------------------------ launch --- */
 
-cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame,
-                                    cudaStream_t stream)
+typedef struct {
+  cudaError_t (*launch)(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
+  const char *stage;
+} Kernel;
+
+static cudaError_t launch_kernels(Cj2kDecodeSlot *slot, const Kernel *kernels, size_t count,
+                                  const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
 {
-  static const struct {
-    cudaError_t (*launch)(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
-    const char *stage;
-  } kernels[] = {{cj2k_cuda_ht_decode_quads, "quads"},
-                 {cj2k_cuda_ht_decode_magsgn, "magsgn"}, /* also zeroes blocks without data */
-                 {cj2k_cuda_ht_decode_refine, "refine"},
-                 {cj2k_cuda_mq_decode, "mq"}};
   cudaError_t result = cudaSuccess;
-  for (size_t i = 0; i < G_N_ELEMENTS(kernels) && result == cudaSuccess; i++) {
+
+  for (size_t i = 0; i < count && result == cudaSuccess; i++) {
     result = kernels[i].launch(frame, stream);
     CJ2K_CUDA_TRY(result, cj2k_cuda_mark(&slot->marks, kernels[i].stage, stream));
   }
+  return result;
+}
+
+cudaError_t cj2k_cuda_decode_blocks(Cj2kDecodeSlot *slot, const Cj2kCudaDecodeBlocks *frame,
+                                    cudaStream_t stream)
+{
+  /* MagSgn also zeroes blocks without data. */
+  static const Kernel joint[] = {{cj2k_cuda_ht_decode_joint, "cleanup"}};
+  static const Kernel apart[] = {{cj2k_cuda_ht_decode_quads, "quads"},
+                                 {cj2k_cuda_ht_decode_magsgn, "magsgn"}};
+  static const Kernel rest[] = {{cj2k_cuda_ht_decode_refine, "refine"},
+                                {cj2k_cuda_mq_decode, "mq"}};
+  cudaError_t result = cj2k_cuda_ht_is_joint(frame)
+                           ? launch_kernels(slot, joint, G_N_ELEMENTS(joint), frame, stream)
+                           : launch_kernels(slot, apart, G_N_ELEMENTS(apart), frame, stream);
+
+  CJ2K_CUDA_TRY(result, launch_kernels(slot, rest, G_N_ELEMENTS(rest), frame, stream));
   return result;
 }
 

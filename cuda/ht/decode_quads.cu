@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/*
- * HT cleanup pass, first step (T.814 7.3.3 to 7.3.6): the MEL and VLC segments become quad records.
- * Each table look-up depends on the one before, so one thread decodes a whole block. The tables and
- * the next bytes of the VLC segment are in shared memory, bits and contexts in registers.
- */
-#include "common.cuh"
-#include "decode_mel.cuh"
-#include "decode_vlc.cuh"
+/* HT cleanup pass: the first step of all blocks, or both steps side by side. */
+#include "decode_magsgn.cuh"
+#include "decode_quads.cuh"
+#include "decode_rows.cuh"
 
 #include "cuda/shared/multiprocessors.cuh"
 
@@ -15,245 +11,35 @@
 namespace {
 
 constexpr uint32_t kWarps = 4;
-/* A quad record shifted right by this is the context of the quad to its right, as a byte offset
- * into a VLC table. */
-constexpr uint32_t kContextShift = CJ2K_HT_CTX_SHIFT - 2;
-constexpr uint32_t kRowBytes = (8 << 7) * 4; /* size of a VLC table: first row, other rows */
-constexpr uint32_t kMaskQuads = 32; /* longest row, in quads, whose contexts fit into masks */
+
 } // namespace
 
-static_assert(kUvlcSuffix == CJ2K_HT_U_SHIFT, "suffixes are added to records where they are");
 static_assert(kEntries % 4 == 0 && kMelTable % 2 == 0, "the tables are copied and read as vectors");
 
 __device__ __align__(16) uint32_t d_tables[kEntries];
 
 namespace {
 
-/* Packs bits 0 and 1 of each nibble next to each other. */
-__device__ __forceinline__ uint32_t gather_pairs(uint64_t nibbles)
+/* Copies the tables to shared memory, with all threads of a block, so many. Returns their address.
+ */
+__device__ __forceinline__ uint32_t copy_tables(uint32_t tables[kEntries], uint32_t threads)
 {
-  uint32_t pairs[2] = {(uint32_t)nibbles & 0x33333333u, (uint32_t)(nibbles >> 32) & 0x33333333u};
+  uint32_t thread = threadIdx.y * 32 + threadIdx.x, address;
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    pairs[i] = (pairs[i] | pairs[i] >> 2) & 0x0F0F0F0Fu;
-    pairs[i] = (pairs[i] | pairs[i] >> 4) & 0x00FF00FFu;
-    pairs[i] = (pairs[i] | pairs[i] >> 8) & 0x0000FFFFu;
-  }
-  return pairs[0] | pairs[1] << 16;
+  for (uint32_t i = thread; i < kEntries / 4; i += threads)
+    reinterpret_cast<uint4 *>(tables)[i] = reinterpret_cast<const uint4 *>(d_tables)[i];
+  __syncthreads();
+  address = (uint32_t)__cvta_generic_to_shared(tables);
+  asm volatile("" : "+r"(address)); /* keeps the address in a register; else it is recomputed */
+  return address;
 }
 
-/* The part of the contexts that depends on the row above (T.814 7.3.5), as offsets into the table:
- * bit 9 for n | nw, bit 11 for ne | nf. For rows of up to 32 quads it is kept in masks. */
-struct AboveMasks {
-  uint32_t north, east; /* of the row above; rotated so that the next quad has bits 9 and 11 */
-  uint64_t bottoms;     /* significance of the bottom samples of this row, a nibble for each pair of
-                           quads: both left samples, then both right ones; the last pair is highest */
-
-  __device__ __forceinline__ void start_row(const uint32_t *)
-  {
-    bottoms = 0;
-  }
-
-  __device__ __forceinline__ void contexts(uint32_t, uint32_t, uint32_t around[2])
-  {
-    around[0] = (north & 1u << 9) | (east & 1u << 11);
-    around[1] = ((north & 1u << 10) | (east & 1u << 12)) >> 1;
-    north = __funnelshift_r(north, north, 2);
-    east = __funnelshift_r(east, east, 2);
-  }
-
-  __device__ __forceinline__ void note(uint32_t first, uint32_t second)
-  {
-    uint32_t pair = (first >> (CJ2K_HT_RHO_SHIFT + 1) & 5) | (second >> CJ2K_HT_RHO_SHIFT & 10);
-    bottoms = bottoms >> 4 | (uint64_t)pair << 60;
-  }
-
-  __device__ __forceinline__ void end_row(uint32_t cols)
-  {
-    bottoms >>= 64 - 4 * ((cols + 1) / 2);
-    uint32_t left = gather_pairs(bottoms), right = gather_pairs(bottoms >> 2);
-    north = left | right << 1;
-    east = right | left >> 1;
-    north = __funnelshift_l(north, north, 9);
-    east = __funnelshift_l(east, east, 11);
-  }
-};
-
-/* The same for wider rows, read from the quad records of the row above. */
-struct AboveRecords {
-  const uint32_t *records;
-
-  __device__ __forceinline__ void start_row(const uint32_t *above)
-  {
-    records = above;
-  }
-
-  __device__ __forceinline__ uint32_t rho(uint32_t q, uint32_t cols) const
-  {
-    return q < cols ? records[q] >> CJ2K_HT_RHO_SHIFT : 0;
-  }
-
-  __device__ __forceinline__ void contexts(uint32_t q, uint32_t cols, uint32_t around[2])
-  {
-#pragma unroll
-    for (uint32_t i = 0; i < 2; i++) {
-      uint32_t left = rho(q + i - 1, cols), here = rho(q + i, cols), right = rho(q + i + 1, cols);
-      around[i] = ((here >> 1 | left >> 3) & 1) << 9 | ((here >> 3 | right >> 1) & 1) << 11;
-    }
-  }
-
-  __device__ __forceinline__ void note(uint32_t, uint32_t) {}
-  __device__ __forceinline__ void end_row(uint32_t) {}
-};
-
-template <bool WIDE> struct AboveOf {
-  using Type = AboveMasks;
-};
-template <> struct AboveOf<true> {
-  using Type = AboveRecords;
-};
-
-/* Decodes one block. WHOLE: the number of quads in a row is a multiple of four. */
-template <bool WIDE, bool WHOLE> struct Decoder {
-  uint32_t tables; /* address in shared memory */
-  Vlc vlc;
-  Mel mel;
-  typename AboveOf<WIDE>::Type above;
-  uint32_t context; /* the part of the context that the quad to the left gives, as an offset */
-  uint32_t events;  /* of these two pairs of quads; next event lowest */
-  uint32_t used_events;
-
-  /* The table entry at PART + `offset` bytes. */
-  template <uint32_t PART> __device__ __forceinline__ uint32_t entry(uint32_t offset) const
-  {
-    return load_shared<PART>(tables + offset);
-  }
-
-  __device__ __forceinline__ void skip_event(bool taken)
-  {
-    if (taken) {
-      events >>= 1;
-      used_events += 1;
-    }
-  }
-
-  /* Decodes the record of a quad; `bits` has the VLC bits from bit 2 on. Outside the row
-   * (`inside` is false) the record is 0. */
-  template <uint32_t ROW>
-  __device__ __forceinline__ uint32_t quad(uint32_t bits, uint32_t around, bool inside)
-  {
-    uint32_t index = context | around;
-    uint32_t record = entry<ROW>(index | (bits & 127 << 2));
-    bool has_event = index == 0 && inside;
-    record = !inside || (has_event && !(events & 1)) ? 0 : record;
-    skip_event(has_event);
-    context = record >> kContextShift;
-    return record;
-  }
-
-  /* What the extension of a residual, if there is one behind this suffix, adds to the record. */
-  __device__ __forceinline__ uint32_t extension(uint32_t suffix)
-  {
-    if ((suffix & 31) < 28)
-      return 0;
-    uint32_t units = vlc.bits[0] >> 2 & 15;
-    vlc.skip(4);
-    return 4 * units << CJ2K_HT_U_SHIFT;
-  }
-
-  /* REFILL: this is the second of two pairs, with which MEL events are refilled. */
-  template <bool FIRST, bool REFILL>
-  __device__ __forceinline__ uint2 pair(uint32_t q, uint32_t cols)
-  {
-    constexpr uint32_t kRow = FIRST ? 0 : kRowBytes;
-    constexpr uint32_t kUvlc = 4 * (kVlcEntries + (FIRST ? 0 : 5 << kUvlcBits));
-    uint32_t mel_stuffed = REFILL ? mel.refill(tables) : 0;
-    bool needs_word = vlc.count <= 64;
-    uint32_t around[2] = {0, 0};
-    if (!FIRST)
-      above.contexts(q, cols, around);
-    bool has_second = WHOLE || q + 1 < cols;
-    uint32_t bits = vlc.bits[0];
-    uint32_t first = quad<kRow>(bits, around[0], true);
-    bits = __funnelshift_r(bits, 0, first); /* its lowest five bits: the codeword's length */
-    uint32_t second = quad<kRow>(bits, around[1], has_second);
-    bits = __funnelshift_r(bits, 0, second);
-    uint32_t used = (first & 63) + (second & 63);
-
-    uint32_t mode = (first >> CJ2K_HT_UOFF_SHIFT & 1) | (second >> (CJ2K_HT_UOFF_SHIFT - 1) & 2);
-    if (FIRST && mode == 3) {
-      mode += events & 1;
-      skip_event(true);
-    }
-    uint32_t code = entry<kUvlc>(mode << (kUvlcBits + 2) | (bits & ((1u << kUvlcBits) - 1) << 2));
-    above.note(first, second);
-    uint32_t suffixes =
-        __funnelshift_r(bits, bits, code >> kUvlcRotation) & code & 1023u << kUvlcSuffix;
-    first += (code << (CJ2K_HT_U_SHIFT - kUvlcBase) & 7u << CJ2K_HT_U_SHIFT) +
-             (suffixes & 31u << CJ2K_HT_U_SHIFT);
-    second += (code << (CJ2K_HT_U_SHIFT - kUvlcBase - 3) & 7u << CJ2K_HT_U_SHIFT) +
-              (suffixes >> 5 & 31u << CJ2K_HT_U_SHIFT);
-    vlc.append(needs_word);
-    uint32_t stuffed = vlc.prepare(needs_word);
-    vlc.skip(used + (code & 31));
-    if (REFILL)
-      mel.skip(used_events);
-    bool has_few = vlc.count < kLeast || (REFILL && mel.num_events < kLeastEvents);
-    bool is_long = (first | second) & 32u << CJ2K_HT_U_SHIFT;
-    if (is_long || (stuffed | mel_stuffed) || has_few) {
-      vlc.unstuff(stuffed);
-      if (is_long) {
-        first += extension(suffixes >> kUvlcSuffix);
-        second += extension(suffixes >> (kUvlcSuffix + 5));
-      }
-      vlc.supply();
-      if (REFILL) {
-        mel.unstuff(mel_stuffed);
-        mel.supply(tables);
-      }
-    }
-    return make_uint2(first, second);
-  }
-
-  /* Decodes a row of quads. It stores four records at once: the stride is a multiple of four. */
-  template <bool FIRST> __device__ __forceinline__ void row(uint32_t *records, uint32_t cols)
-  {
-    context = 0;
-    for (uint32_t q = 0; q < cols; q += 4) {
-      vlc.fetch();
-      events = mel.events[0];
-      used_events = 0;
-      uint2 a = pair<FIRST, false>(q, cols), b = make_uint2(0, 0);
-      if (WHOLE || q + 2 < cols) {
-        b = pair<FIRST, true>(q + 2, cols);
-      } else {
-        mel.unstuff(mel.refill(tables));
-        mel.skip(used_events);
-        mel.supply(tables);
-      }
-      *reinterpret_cast<uint4 *>(records + q) = make_uint4(a.x, a.y, b.x, b.y);
-    }
-    above.end_row(cols);
-  }
-
-  /* Decodes a block to quad records. false: it used more VLC bits than the segment has. */
-  __device__ bool block(const HtSet &set, const Block &block, uint32_t ring, uint32_t *quads)
-  {
-    uint32_t cols = (block.width + 1u) / 2, stride = CJ2K_CUDA_QUAD_STRIDE(block.width);
-    const uint8_t *suffix = set.cleanup + set.cleanup_length - set.suffix_length;
-    vlc.start(suffix, set.suffix_length, ring);
-    mel.start(suffix, set.suffix_length, tables);
-    above.start_row(nullptr);
-    row<true>(quads, cols);
-    for (uint32_t y = 2; y < block.height; y += 2) {
-      above.start_row(quads);
-      quads += stride;
-      row<false>(quads, cols);
-    }
-    end_copies<0>(); /* none is under way when its memory may be another block's */
-    return vlc.complete();
-  }
-};
+/* The place of the VLC bits of the j-th block of a thread block: rings that begin in different
+ * banks. */
+__device__ __forceinline__ uint32_t ring_of(const uint8_t *rings, uint32_t j)
+{
+  return (uint32_t)__cvta_generic_to_shared(rings) + j * kRing + (threadIdx.x & 7) * kChunk;
+}
 
 /* Each of the first `lanes` threads of a warp decodes one block. WIDE: some blocks have rows of
  * more than 32 quads. WHOLE: the rows of all blocks are whole groups of four quads. */
@@ -263,30 +49,125 @@ __global__ void __launch_bounds__(32 * kWarps)
 {
   __shared__ __align__(kRing) uint32_t tables[kEntries];
   extern __shared__ __align__(kRing) uint8_t rings[];
-  uint32_t thread = threadIdx.y * 32 + threadIdx.x;
-#pragma unroll
-  for (uint32_t i = thread; i < kEntries / 4; i += 32 * kWarps)
-    reinterpret_cast<uint4 *>(tables)[i] = reinterpret_cast<const uint4 *>(d_tables)[i];
-  __syncthreads();
+  Decoder<WIDE, WHOLE> d;
+  d.tables = copy_tables(tables, 32 * kWarps);
 
   uint32_t i = (blockIdx.x * kWarps + threadIdx.y) * lanes + threadIdx.x;
   if (threadIdx.x >= lanes || i >= frame.ht.count)
     return;
-  /* Rings that begin in different banks. */
-  uint32_t ring = (uint32_t)__cvta_generic_to_shared(rings) +
-                  (threadIdx.y * lanes + threadIdx.x) * kRing + (threadIdx.x & 7) * kChunk;
+  uint32_t ring = ring_of(rings, threadIdx.y * lanes + threadIdx.x);
   uint32_t b = frame.ht.order[i];
   if (b == CJ2K_CUDA_NO_BLOCK)
     return;
   Block block = load_block(frame, b);
   HtSet set;
-  Decoder<WIDE, WHOLE> d;
-  d.tables = (uint32_t)__cvta_generic_to_shared(tables);
-  asm volatile("" : "+r"(d.tables)); /* keeps the address in a register; else it is recomputed */
-  if (!find_set(frame, b, block, set) || !d.block(set, block, ring, frame.ht.quads + block.quads)) {
+  if (!find_set(frame, b, block, set) ||
+      !d.block(set, block, ring, StoredRows(frame.ht.quads + block.quads, block.width))) {
     frame.corrupt_flags[b] = 1;
     atomicAdd(frame.corrupt, 1u);
   }
+}
+
+/* ---------------------------------------------------------------- both steps side by side --- */
+
+/* The warps behind the first kWarps do the second step. */
+constexpr uint32_t kMostWarps = kWarps + 20;
+
+/* What blocks have in shared memory, one array after the other: VLC bits, rows of records, MagSgn
+ * bits, barriers. */
+template <uint32_t LANES> struct Shared {
+  uint32_t count; /* of blocks */
+
+  static constexpr uint32_t kBitBytes = 4 * Ring<LANES>::kWords;
+  static constexpr uint32_t kBlockBytes =
+      kRing + RowRing<LANES>::kBytes + kBitBytes + RowRing<LANES>::kBarrierBytes;
+
+  __device__ RowRing<LANES> rows(const uint8_t *memory, uint32_t j) const
+  {
+    uint32_t first = (uint32_t)__cvta_generic_to_shared(memory) + count * kRing;
+    uint32_t barriers = first + count * (RowRing<LANES>::kBytes + kBitBytes);
+    return {first + j * RowRing<LANES>::kBytes, barriers + j * RowRing<LANES>::kBarrierBytes};
+  }
+
+  __device__ uint32_t *bits(uint8_t *memory, uint32_t j) const
+  {
+    memory += count * (kRing + RowRing<LANES>::kBytes) + j * kBitBytes;
+    return reinterpret_cast<uint32_t *>(memory);
+  }
+};
+
+/* First step of a block. */
+template <uint32_t LANES, bool WHOLE>
+__device__ __forceinline__ void make_rows(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
+                                          uint32_t tables, uint32_t ring, JointRows<LANES> rows)
+{
+  Block block = load_block(frame, b);
+  Decoder<false, WHOLE> d;
+  HtSet set;
+  d.tables = tables;
+  if (!find_set(frame, b, block, set))
+    return; /* the second step sees the same */
+  bool good = d.block(set, block, ring, rows);
+  rows.finish((block.height + 1u) / 2, good);
+}
+
+/* Second step of a block. */
+template <uint32_t LANES>
+__device__ __forceinline__ void take_rows(const Cj2kCudaDecodeBlocks &frame, uint32_t b,
+                                          const RowRing<LANES> &ring, const Lanes &lanes)
+{
+  Block block = load_block(frame, b);
+  JointQuads<LANES> quads(ring, frame.ht.quads + block.quads, block, frame.coded[b].num_passes > 1,
+                          lanes.lane);
+  make_block<LANES, false>(frame, b, block, quads, lanes);
+}
+
+/* Makes zeros of the blocks that have no HT passes, one a group of lanes. */
+template <uint32_t LANES>
+__device__ __forceinline__ void make_others(const Cj2kCudaDecodeBlocks &frame, uint32_t group,
+                                            uint32_t num_groups, const Lanes &lanes)
+{
+  for (uint32_t b = group; b < frame.num_blocks; b += num_groups) {
+    if (has_passes(frame.coded[b], true))
+      continue;
+    Block block = load_block(frame, b);
+    if (block.offset != UINT64_MAX)
+      make_zeros<LANES>(frame, b, block, lanes);
+  }
+}
+
+/* Both steps of HT blocks of up to LANES quads a row, `count` of them a thread block: threads of
+ * the first kWarps warps do the first step of a block each, LANES lanes of the other warps the
+ * second one. While these wait for the first row they see to the blocks that have no HT passes. */
+template <uint32_t LANES, bool WHOLE>
+__global__ void __launch_bounds__(32 * kMostWarps)
+    cleanup_kernel(Cj2kCudaDecodeBlocks frame, uint32_t count)
+{
+  __shared__ __align__(kRing) uint32_t all_tables[kEntries];
+  extern __shared__ __align__(kRing) uint8_t memory[];
+  const Shared<LANES> shared = {count};
+  const uint32_t thread = threadIdx.y * 32 + threadIdx.x;
+  const bool is_first = threadIdx.y < kWarps;
+  if (thread < count)
+    shared.rows(memory, thread).init();
+  const uint32_t tables = copy_tables(all_tables, 32 * blockDim.y);
+
+  /* Neighbours in the list, which are similar, have different schedulers. */
+  uint32_t j = is_first ? threadIdx.x * kWarps + threadIdx.y : (thread - 32 * kWarps) / LANES;
+  uint32_t i = blockIdx.x * count + j, b = CJ2K_CUDA_NO_BLOCK;
+  if (j >= count)
+    return;
+  if (i < frame.ht.count)
+    b = frame.ht.order[i];
+  if (is_first) {
+    if (b != CJ2K_CUDA_NO_BLOCK)
+      make_rows<LANES, WHOLE>(frame, b, tables, ring_of(memory, j), {shared.rows(memory, j)});
+    return;
+  }
+  const Lanes group = {shared.bits(memory, j), nullptr, thread % LANES, mask_of<LANES>(thread)};
+  make_others<LANES>(frame, i, gridDim.x * count, group);
+  if (b != CJ2K_CUDA_NO_BLOCK)
+    take_rows<LANES>(frame, b, shared.rows(memory, j), group);
 }
 
 } // namespace
@@ -296,10 +177,39 @@ __global__ void __launch_bounds__(32 * kWarps)
  * these, which want more cache. */
 constexpr int kSharedPercent = 25;
 
-template <bool WIDE, bool WHOLE> cudaError_t prefer_cache()
+template <class Kernel> static cudaError_t prefer_cache(Kernel kernel)
 {
-  return cudaFuncSetAttribute(quads_kernel<WIDE, WHOLE>,
-                              cudaFuncAttributePreferredSharedMemoryCarveout, kSharedPercent);
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                              kSharedPercent);
+}
+
+/* The most shared memory that a thread block of cleanup_kernel can have beside the tables, on the
+ * current GPU; 0 before compute capability 8.0, whose barriers it needs. */
+static int most_shared()
+{
+  int device = 0, bytes = 0, major = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+          cudaSuccess)
+    return 0;
+  return major < 8 ? 0 : std::max(bytes - (int)(4 * kEntries), 0);
+}
+
+template <uint32_t LANES> static cudaError_t allow_shared()
+{
+  constexpr int kMost = (kMostWarps - kWarps) * 32 / LANES * Shared<LANES>::kBlockBytes;
+  int bytes = std::min(kMost, most_shared());
+  cudaError_t result = prefer_cache(cleanup_kernel<LANES, false>);
+  if (result == cudaSuccess)
+    result = prefer_cache(cleanup_kernel<LANES, true>);
+  if (result == cudaSuccess)
+    result = cudaFuncSetAttribute(cleanup_kernel<LANES, false>,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (result == cudaSuccess)
+    result = cudaFuncSetAttribute(cleanup_kernel<LANES, true>,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  return result;
 }
 
 /* Uploads the tables. */
@@ -307,11 +217,15 @@ cudaError_t cj2k_cuda_ht_init(void)
 {
   uint32_t all[kEntries];
   make_decode_tables(all);
-  cudaError_t result = prefer_cache<true, false>();
+  cudaError_t result = prefer_cache(quads_kernel<true, false>);
   if (result == cudaSuccess)
-    result = prefer_cache<false, false>();
+    result = prefer_cache(quads_kernel<false, false>);
   if (result == cudaSuccess)
-    result = prefer_cache<false, true>();
+    result = prefer_cache(quads_kernel<false, true>);
+  if (result == cudaSuccess)
+    result = allow_shared<16>();
+  if (result == cudaSuccess)
+    result = allow_shared<32>();
   if (result == cudaSuccess)
     result = cudaMemcpyToSymbolAsync(d_tables, all, sizeof all, 0, cudaMemcpyHostToDevice,
                                      cudaStreamPerThread);
@@ -348,4 +262,45 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
   else
     quads_kernel<false, true><<<grid, threads, rings, stream>>>(*frame, lanes);
   return cudaGetLastError();
+}
+
+/* Blocks of a thread block that does both steps: each multiprocessor has one, so that a warp of the
+ * first step has a scheduler to itself. */
+static uint32_t count_joint(const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t processors = count_multiprocessors();
+  return (frame->ht.count + processors - 1) / processors;
+}
+
+static bool is_narrow(const Cj2kCudaDecodeBlocks *frame)
+{
+  return frame->max_width <= 32;
+}
+
+/* Both steps side by side pay with few blocks, whose second step has its warps beside those of the
+ * first one. */
+bool cj2k_cuda_ht_is_joint(const Cj2kCudaDecodeBlocks *frame)
+{
+  uint32_t count = count_joint(frame), lanes = is_narrow(frame) ? 16 : 32;
+  uint32_t bytes = is_narrow(frame) ? Shared<16>::kBlockBytes : Shared<32>::kBlockBytes;
+  return frame->aim == CJ2K_CUDA_AIM_LATENCY && frame->max_width <= 64 && count &&
+         count * lanes <= 32 * (kMostWarps - kWarps) && (int)(count * bytes) <= most_shared();
+}
+
+template <uint32_t LANES>
+static cudaError_t launch_both(const Cj2kCudaDecodeBlocks &frame, cudaStream_t stream)
+{
+  uint32_t count = count_joint(&frame), grid = (frame.ht.count + count - 1) / count;
+  dim3 threads(32, kWarps + (count * LANES + 31) / 32);
+  size_t shared = count * Shared<LANES>::kBlockBytes;
+  if (frame.width_bits & 7)
+    cleanup_kernel<LANES, false><<<grid, threads, shared, stream>>>(frame, count);
+  else
+    cleanup_kernel<LANES, true><<<grid, threads, shared, stream>>>(frame, count);
+  return cudaGetLastError();
+}
+
+cudaError_t cj2k_cuda_ht_decode_joint(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  return is_narrow(frame) ? launch_both<16>(*frame, stream) : launch_both<32>(*frame, stream);
 }

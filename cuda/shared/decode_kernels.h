@@ -154,6 +154,10 @@ cudaError_t cj2k_cuda_ht_decode_quads(const Cj2kCudaDecodeBlocks *frame, cudaStr
  * become zeros. Blocks with refinement passes get half units, for the third step, or if they are
  * narrow whole units. */
 cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
+/* Both steps side by side, for which some frames are suited: few blocks for latency, not wide. The
+ * second step of a block then ends shortly after its first one. */
+bool cj2k_cuda_ht_is_joint(const Cj2kCudaDecodeBlocks *frame);
+cudaError_t cj2k_cuda_ht_decode_joint(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream);
 /* Third step, if ht.num_refined > 0: SigProp, one thread for each block, whose results overwrite
  * the quad records; then MagRef (T.814 7.4, 7.5) to coefficients in the form of the band, a warp
  * for each block. */

@@ -338,6 +338,24 @@ cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaSt
   return pretend_put(decode_magsgn, frame, sizeof *frame);
 }
 
+bool cj2k_cuda_ht_is_joint(const Cj2kCudaDecodeBlocks *frame)
+{
+  return frame->aim == CJ2K_CUDA_AIM_LATENCY && frame->max_width <= 64 && frame->ht.count;
+}
+
+static void decode_joint(const void *arguments)
+{
+  decode_quads(arguments);
+  decode_magsgn(arguments);
+}
+
+cudaError_t cj2k_cuda_ht_decode_joint(const Cj2kCudaDecodeBlocks *frame, cudaStream_t stream)
+{
+  (void)stream;
+  g_assert_true(cj2k_cuda_ht_is_joint(frame));
+  return pretend_put(decode_joint, frame, sizeof *frame);
+}
+
 static void decode_refine(const void *arguments)
 {
   const Cj2kCudaDecodeBlocks *frame = arguments;
