@@ -134,6 +134,11 @@ def lower(*values):
     return min((value for value in values if value is not None), default=None)
 
 
+def median(values):
+    """Of an odd number of measurements; None if one is missing."""
+    return None if None in values else sorted(values)[len(values) // 2]
+
+
 # ------------------------------------------------------------------------------------------------ blocks ---
 
 BLOCKS, TARGETS = {}, []
@@ -175,10 +180,6 @@ def ht_decode(log):
         best = log.best(f"dec.ht_{key}.host", (1, 4, 8))
         rows.append([f"to pinned host memory, {name}", with_share(best, PICTURE, down)])
         target(f"HT decode to host, {name}, of the bus", share(best[0], PICTURE, down), 0.95)
-    turns = [log.get(f"dec.ht_4bpp.turn.{n}", "ms_p50") for n in range(1, 6)]
-    if None not in turns:
-        rows.append(["to pinned host memory, 4 bpp, one in flight, five turns", ", ".join(number(ms) for ms in turns) + " ms"])
-        target("HT decode to host, 4 bpp, one in flight, ms, median of the turns", sorted(turns)[2], 1.25, True)
     best = log.best("v210.dec", (1, 4, 8))
     rows += [["4:2:2 10 bit as v210, 3.3 bpp, to pinned host memory", with_share(best, V210, down)],
              ["the same, one in flight", number(log.get("v210.dec.1", "ms_p50"), " ms")]]
@@ -186,6 +187,16 @@ def ht_decode(log):
         rows.append([f"to device memory, {name}, 16 in flight, CUDA_DEVICE_MAX_CONNECTIONS=32",
                      log.get(f"dec.ht_{key}.queues", "fps")])
     return table(("decode", "cudaj2k", "nvJPEG2000", "ratio"), rows)
+
+
+@block
+def ht_turns(log):
+    rows = []
+    for key, name in (("plt", "with PLT, the default"), ("no-plt", "without")):
+        turns, packets = ([log.get(f"turn.{key}.{n}", what) for n in range(1, 6)] for what in ("ms_p50", "ms_packets"))
+        rows.append([name, *(number(ms) for ms in turns), number(median(turns)), number(median(packets))])
+        target(f"HT decode to host, 4 bpp, one in flight, {name}, ms, median of the turns", median(turns), 1.25, True)
+    return table(("one frame to pinned host memory, 4 bpp, ms", *"12345", "median", "packets"), rows)
 
 
 @block

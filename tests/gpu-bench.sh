@@ -100,12 +100,22 @@ bench_decode() {
       nvidia dec.$name.$n dec "$stream" $((n == 1 ? theirs / 2 : theirs)) $n 0
     done
   done
-  for n in 1 2 3 4 5; do # turns, because it depends on what the host does at that moment
-    ours dec.ht_4bpp.turn.$n decode --low-latency --in-flight 1 --frames 300 "$streams/uhd_rgb12_ht_4bpp.j2k"
-  done
   for name in ht_1bpp ht_4bpp; do
     CUDA_DEVICE_MAX_CONNECTIONS=32 ours dec.$name.queues decode --output device --in-flight 16 --frames 300 \
       "$streams/uhd_rgb12_$name.j2k"
+  done
+}
+
+# --- one frame at a time to host memory, in turns, because that depends on what the host does at that moment
+bench_turns() {
+  local n plt
+  for plt in plt no-plt; do
+    stream "$work/turn.$plt.j2k" --block-coder ht --bits-per-pixel 4 --$plt "$frames/uhd_rgb12.ppm"
+  done
+  for n in 1 2 3 4 5; do
+    for plt in plt no-plt; do
+      ours turn.$plt.$n decode --in-flight 1 --frames 300 "$work/turn.$plt.j2k"
+    done
   done
 }
 
@@ -448,7 +458,7 @@ if [ -n "$frames" ]; then
   stream "$work/422.j2k" --block-coder ht --quant-step 0.004 --width 3840 --height 2160 --format I422_10LE \
     "$frames/uhd_422p10.raw"
 fi
-for part in ${CJ2K_BENCH_PARTS:-decode refine encode v210 bypass grey transforms parts elements timelines live film several}; do
+for part in ${CJ2K_BENCH_PARTS:-decode turns refine encode v210 bypass grey transforms parts elements timelines live film several}; do
   case $part in
   decode) needs=$streams ;;
   elements) needs=$([ ! -x "$elements" ] || echo "$frames") ;;

@@ -115,8 +115,9 @@ static bool set_comment(Cj2kEncoder *encoder, const char *text, Cj2kError *error
   return false;
 }
 
-/* Decides on PLT: it pays where packets take longest to read, and where a decoder can read them
- * with several threads for it (packets_runs.c). */
+/* Decides on PLT: it pays where reading packets is much of what a decoder does, and where several
+ * threads can do it for it (packets_runs.c). With BYPASS packets take longest to read, and of a
+ * frame of HT they are the longest part that the host does. */
 static void choose_plt(Cj2kEncoder *encoder)
 {
   Cj2kEncoderParams *p = &encoder->setup.params;
@@ -125,8 +126,9 @@ static void choose_plt(Cj2kEncoder *encoder)
 
   if (p->plt != CJ2K_PLT_AUTO)
     return;
-  bool pays = style == CJ2K_STYLE_BYPASS && p->num_layers == 1 && !p->sop && !p->slices &&
-              blocks >= CJ2K_DIVIDED_BLOCKS;
+  bool is_long = p->block_coder == CJ2K_CODER_HT || style == CJ2K_STYLE_BYPASS;
+  bool pays =
+      is_long && p->num_layers == 1 && !p->sop && !p->slices && blocks >= CJ2K_DIVIDED_BLOCKS;
   p->plt = pays ? CJ2K_PLT_ON : CJ2K_PLT_OFF;
 }
 

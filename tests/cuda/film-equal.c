@@ -21,6 +21,7 @@ static const struct {
   uint32_t in_flight;
 } cases[] = {
     {"block-coder=ht bits-per-pixel=2", 1},
+    {"block-coder=ht bits-per-pixel=4 plt=true", 1},
     {"block-coder=ht bits-per-pixel=4 codeblock-width=32 codeblock-height=32", 1},
     {"block-coder=ht bits-per-pixel=3 precincts=256x256 progression-order=rpcl sop=true eph=true",
      1},

@@ -356,8 +356,8 @@ static gsize find_plt(const uint8_t *data, gsize size)
   return data[at] == 0xff && data[at + 1] == 0x58 ? at : 0;
 }
 
-/* By itself the encoder writes PLT with raw passes, where a decoder can make use of it, as if it
- * had been told to. */
+/* By itself the encoder writes PLT with HT and with raw passes, where a decoder can make use of it,
+ * as if it had been told to. */
 static void test_auto(void)
 {
   static const struct {
@@ -375,7 +375,10 @@ static void test_auto(void)
       {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass+termall", false},
       {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass num-layers=2", false},
       {"codeblock-width=4 codeblock-height=4 codeblock-style=causal", false},
-      {"codeblock-width=4 codeblock-height=4 block-coder=ht", false},
+      {"codeblock-width=4 codeblock-height=4 block-coder=ht", true},
+      {"codeblock-width=4 codeblock-height=4 block-coder=ht bits-per-pixel=6", true},
+      {"codeblock-width=4 codeblock-height=4 block-coder=ht sop=true", false},
+      {"codeblock-width=64 codeblock-height=4 block-coder=ht", false},
       {"codeblock-width=64 codeblock-height=4 codeblock-style=bypass", false},
       {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass latency-profile=ultra", false},
   };
