@@ -281,10 +281,11 @@ static bool is_narrow(const Cj2kCudaDecodeBlocks *frame)
  * first one. */
 bool cj2k_cuda_ht_is_joint(const Cj2kCudaDecodeBlocks *frame)
 {
+  if (frame->aim != CJ2K_CUDA_AIM_LATENCY || frame->max_width > 64 || !frame->ht.count)
+    return false;
   uint32_t count = count_joint(frame), lanes = is_narrow(frame) ? 16 : 32;
   uint32_t bytes = is_narrow(frame) ? Shared<16>::kBlockBytes : Shared<32>::kBlockBytes;
-  return frame->aim == CJ2K_CUDA_AIM_LATENCY && frame->max_width <= 64 && count &&
-         count * lanes <= 32 * (kMostWarps - kWarps) && (int)(count * bytes) <= most_shared();
+  return count * lanes <= 32 * (kMostWarps - kWarps) && (int)(count * bytes) <= most_shared();
 }
 
 template <uint32_t LANES>
