@@ -31,11 +31,10 @@ static void destroy(void *data, void *slot)
   inner->slot_free(data, slot);
 }
 
-Cj2kSeveral *cj2k_several_decoders_open(const Cj2kDeviceSet *set, const Cj2kDecoderParams *params,
+Cj2kSeveral *cj2k_several_decoders_open(Cj2kDeviceSet *set, const Cj2kDecoderParams *params,
                                         Cj2kThreads *threads, Cj2kError *error)
 {
   Cj2kSeveral *several = g_new0(Cj2kSeveral, 1);
-  bool failed = false;
 
   cj2k_several_init(several);
   several->slot_new = create;
@@ -43,7 +42,7 @@ Cj2kSeveral *cj2k_several_decoders_open(const Cj2kDeviceSet *set, const Cj2kDeco
   several->close = inner->close;
   several->set_in_flight = inner->set_in_flight;
   several->memory = inner->memory;
-  for (uint32_t i = 0; i < set->count && !failed; i++) {
+  for (uint32_t i = 0; i < set->count; i++) {
     Cj2kDecoderParams own = *params;
     own.cuda_device = set->ordinals[i];
     own.cuda_context = set->ordinals[i] == params->cuda_device ? params->cuda_context : NULL;
@@ -51,12 +50,10 @@ Cj2kSeveral *cj2k_several_decoders_open(const Cj2kDeviceSet *set, const Cj2kDeco
     void *data = inner->open(&own, threads, error);
     if (data)
       cj2k_several_add(several, set->ordinals[i], data);
-    failed = !data && !set->all;
+    else if (!set->all)
+      break;
   }
-  if (!failed && several->count)
-    return several;
-  cj2k_several_close(several);
-  return NULL;
+  return cj2k_several_opened(several, set, params->frames_in_flight);
 }
 
 /* -------------------------------------------------------------------------------- slots --- */

@@ -203,7 +203,9 @@ void *cj2k_devices_open(const Cj2kDeviceWish *wish, const Cj2kDeviceOpener *open
   }
   if (data && !set->count)
     *set = (Cj2kDeviceSet){.ordinals = {found.ordinals[0]}, .count = 1};
-  if (!data)
+  if (data)
+    cj2k_error_clear(error); /* of devices that were left out */
+  else
     *set = (Cj2kDeviceSet){0};
   for (uint32_t i = 0; i < set->count; i++)
     cj2k_devices_join(set->ordinals[i]);

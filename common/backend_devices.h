@@ -52,15 +52,16 @@ typedef struct {
   bool has_context; /* the caller gives the context that decides about the device */
 } Cj2kDeviceWish;
 
-/* How a codec opens its back end. Both return NULL and fill *error on failure. */
+/* How a codec opens its back end. Both return NULL and fill *error on failure. several() takes
+ * those devices from the set that it has left out. */
 typedef struct {
   void *(*one)(void *codec, int ordinal, Cj2kError *error);
-  void *(*several)(void *codec, const Cj2kDeviceSet *set, Cj2kError *error);
+  void *(*several)(void *codec, Cj2kDeviceSet *set, Cj2kError *error);
 } Cj2kDeviceOpener;
 
 /* Opens a back end on the devices that are wished for, and counts the codec on them. Without names
  * the devices are tried in the order of their load. Returns what the opener returned; *set holds
- * the devices, for cj2k_devices_close. */
+ * the devices that were opened, for cj2k_devices_close. *error says nothing of the others then. */
 void *cj2k_devices_open(const Cj2kDeviceWish *wish, const Cj2kDeviceOpener *opener, void *codec,
                         Cj2kDeviceSet *set, Cj2kError *error);
 /* Counts the codec no longer, and empties the set. */

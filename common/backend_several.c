@@ -39,6 +39,23 @@ uint32_t cj2k_several_share(uint32_t frames_in_flight, uint32_t num_devices)
   return frames_in_flight < 2 ? 1 : MAX((frames_in_flight + num_devices - 1) / num_devices, 2);
 }
 
+Cj2kSeveral *cj2k_several_opened(Cj2kSeveral *several, Cj2kDeviceSet *set,
+                                 uint32_t frames_in_flight)
+{
+  bool left_out = several->count < set->count;
+
+  if (!several->count || (left_out && !set->all)) {
+    cj2k_several_close(several);
+    return NULL;
+  }
+  if (left_out) /* the share of each is larger than when they were opened */
+    cj2k_several_set_in_flight(several, frames_in_flight);
+  set->count = several->count;
+  for (uint32_t i = 0; i < set->count; i++)
+    set->ordinals[i] = several->devices[i].ordinal;
+  return several;
+}
+
 /* ------------------------------------------------------------------------------- choice --- */
 
 /* A lost device keeps its memory, whose frames fail. Called with or without the lock. */

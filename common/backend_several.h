@@ -56,6 +56,11 @@ void cj2k_several_clear(Cj2kSeveral *several);
 void cj2k_several_empty(Cj2kSeveral *several);
 /* Adds a device, whose back end is open. */
 void cj2k_several_add(Cj2kSeveral *several, int ordinal, void *data);
+/* Ends the opening of the devices of `set`: those that were added stay in it, and are prepared for
+ * their share of the frames in flight. NULL: one is missing that may not be left out, or all are;
+ * `several` is closed, and *set as it was. */
+Cj2kSeveral *cj2k_several_opened(Cj2kSeveral *several, Cj2kDeviceSet *set,
+                                 uint32_t frames_in_flight);
 
 /* Makes one more slot, on the device that has the fewest, and leaves it idle. */
 Cj2kStatus cj2k_several_reserve(Cj2kSeveral *several, Cj2kError *error);
@@ -88,13 +93,14 @@ Cj2kStatus cj2k_several_copy(void *several, void *cuda_stream, const Cj2kPlane *
 
 /* backend_decoders.c, backend_encoders.c: the functions of a back end over several devices that
  * work like `inner`, which is the same in all calls of a process; and one that is opened on the
- * devices of a set, with the devices' back ends, after the call for its functions.
+ * devices of a set, with the devices' back ends, after the call for its functions. Devices that
+ * were left out are taken from the set.
  * params->cuda_context is the context of params->cuda_device. */
 const Cj2kDecodeBackend *cj2k_several_decode_backend(const Cj2kDecodeBackend *inner);
-Cj2kSeveral *cj2k_several_decoders_open(const Cj2kDeviceSet *set, const Cj2kDecoderParams *params,
+Cj2kSeveral *cj2k_several_decoders_open(Cj2kDeviceSet *set, const Cj2kDecoderParams *params,
                                         Cj2kThreads *threads, Cj2kError *error);
 const Cj2kEncodeBackend *cj2k_several_encode_backend(const Cj2kEncodeBackend *inner);
-Cj2kSeveral *cj2k_several_encoders_open(const Cj2kDeviceSet *set, const Cj2kEncoderParams *params,
+Cj2kSeveral *cj2k_several_encoders_open(Cj2kDeviceSet *set, const Cj2kEncoderParams *params,
                                         Cj2kPlan *plan, Cj2kThreads *threads, Cj2kError *error);
 
 /* The frames in flight that one of several devices is prepared for. */

@@ -11,7 +11,7 @@ static void *open_one(void *codec, int ordinal, Cj2kError *error)
   return decoder->backend.functions->open(&params, decoder->threads, error);
 }
 
-static void *open_several(void *codec, const Cj2kDeviceSet *set, Cj2kError *error)
+static void *open_several(void *codec, Cj2kDeviceSet *set, Cj2kError *error)
 {
   Cj2kDecoder *decoder = codec;
   const Cj2kDecodeBackend *inner = cj2k_cuda_decode_backend();

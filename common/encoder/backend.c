@@ -11,7 +11,7 @@ static void *open_one(void *codec, int ordinal, Cj2kError *error)
   return encoder->backend.functions->open(&params, encoder->plan, encoder->threads, error);
 }
 
-static void *open_several(void *codec, const Cj2kDeviceSet *set, Cj2kError *error)
+static void *open_several(void *codec, Cj2kDeviceSet *set, Cj2kError *error)
 {
   Cj2kEncoder *encoder = codec;
   const Cj2kEncodeBackend *inner = cj2k_cuda_encode_backend();

@@ -29,6 +29,7 @@ typedef struct {
   gint slots_left; /* atomic: slots that memory holds; negative: any number */
   gint prefetched; /* atomic: codestreams that were announced */
   gint abandoned;  /* atomic: of these, those that were taken back */
+  gint in_flight;  /* atomic: frames in flight that the last codec is prepared for */
   void *context;   /* atomic: that the last codec was opened with */
   bool owns_all;   /* all memory is said to be its own */
   uint32_t utilisation;
@@ -105,7 +106,12 @@ static bool fake_slot(const void *data, Cj2kError *error)
   return false;
 }
 
-static Fake *fake_new(int ordinal, void *context, Cj2kError *error)
+static void fake_set_in_flight(void *data, uint32_t frames_in_flight)
+{
+  g_atomic_int_set(&device_of(data)->in_flight, (gint)frames_in_flight);
+}
+
+static Fake *fake_new(int ordinal, void *context, uint32_t frames_in_flight, Cj2kError *error)
 {
   g_assert_cmpint(ordinal, >=, 0);
   g_assert_cmpuint((guint)ordinal, <, fake_count);
@@ -116,6 +122,7 @@ static Fake *fake_new(int ordinal, void *context, Cj2kError *error)
   Fake *fake = g_new0(Fake, 1);
   fake->number = ordinal;
   g_atomic_pointer_set(&fake_devices[ordinal].context, context);
+  fake_set_in_flight(fake, frames_in_flight);
   return fake;
 }
 
@@ -129,7 +136,7 @@ static bool fake_owns(void *data, const void *memory)
 static void *fake_decoder_open(const Cj2kDecoderParams *params, Cj2kThreads *threads,
                                Cj2kError *error)
 {
-  Fake *fake = fake_new(params->cuda_device, params->cuda_context, error);
+  Fake *fake = fake_new(params->cuda_device, params->cuda_context, params->frames_in_flight, error);
   if (fake)
     fake->cpu = cj2k_cpu_decode_backend()->open(params, threads, error);
   return fake;
@@ -191,6 +198,7 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
                                             .abandon = fake_decode_abandon,
                                             .start = fake_decode_start,
                                             .wait = fake_decode_wait,
+                                            .set_in_flight = fake_set_in_flight,
                                             .memory = {.owns = fake_owns}};
   return &backend;
 }
@@ -200,7 +208,7 @@ const Cj2kDecodeBackend *cj2k_cuda_decode_backend(void)
 static void *fake_encoder_open(const Cj2kEncoderParams *params, Cj2kPlan *plan,
                                Cj2kThreads *threads, Cj2kError *error)
 {
-  Fake *fake = fake_new(params->cuda_device, params->cuda_context, error);
+  Fake *fake = fake_new(params->cuda_device, params->cuda_context, params->frames_in_flight, error);
   if (fake)
     fake->cpu = cj2k_cpu_encode_backend()->open(params, plan, threads, error);
   return fake;
@@ -280,6 +288,7 @@ const Cj2kEncodeBackend *cj2k_cuda_encode_backend(void)
                                             .measure = fake_measure,
                                             .code = fake_code,
                                             .wait = fake_encode_wait,
+                                            .set_in_flight = fake_set_in_flight,
                                             .memory = {.owns = fake_owns}};
   return &backend;
 }

@@ -5,6 +5,8 @@
 #include "encoder-pictures.h"
 #include "fake-devices.h"
 
+#include "common/backend_several.h"
+
 #define FRAMES     7
 #define PICTURES   3
 #define WIDTH      64
@@ -381,6 +383,86 @@ static void test_decode_redone(void)
   film_clear(&film);
 }
 
+/* Three devices. Those whose bit is set in `mask` cannot be opened. */
+static void fake_left_out(guint mask)
+{
+  fake_init(3);
+  for (guint i = 0; i < 3; i++)
+    fake_devices[i].unusable = mask >> i & 1;
+}
+
+/* What is true of a codec with 8 frames in flight on those devices while it is open. */
+static void check_left_out(guint mask, const Cj2kStats *stats, const char *why_cpu,
+                           const Cj2kError *error)
+{
+  guint usable = 3 - (mask & 1) - (mask >> 1 & 1) - (mask >> 2 & 1);
+
+  g_assert_cmpuint(stats->devices, ==, usable);
+  g_assert_cmpuint(stats->lost_devices, ==, 0);
+  g_assert_null(why_cpu);
+  g_assert_cmpint(error->code, ==, CJ2K_OK);
+  for (guint i = 0; i < 3; i++) {
+    bool used = !(mask >> i & 1);
+    g_assert_cmpuint(cj2k_devices_codecs((int)i), ==, used);
+    g_assert_cmpint(fake_devices[i].in_flight, ==, used ? (gint)cj2k_several_share(8, usable) : 0);
+  }
+}
+
+static void encode_left_out(const Film *film, guint mask)
+{
+  Cj2kEncoderParams params;
+  Cj2kError error = {0};
+  Cj2kStats stats;
+
+  cj2k_encoder_params_init(&params);
+  params.cuda_devices = "all";
+  params.frames_in_flight = 8;
+  Cj2kEncoder *encoder =
+      cj2k_encoder_open(&params, &film->pictures[0].image, &film->pictures[0].layout, &error);
+  g_assert_nonnull(encoder);
+  cj2k_encoder_get_stats(encoder, &stats);
+  check_left_out(mask, &stats, cj2k_encoder_why_cpu(encoder), &error);
+  cj2k_encoder_close(encoder);
+}
+
+static void decode_left_out(guint mask)
+{
+  Cj2kDecoderParams params;
+  Cj2kError error = {0};
+  Cj2kStats stats;
+
+  cj2k_decoder_params_init(&params);
+  params.cuda_devices = "all";
+  params.frames_in_flight = 8;
+  Cj2kDecoder *decoder = cj2k_decoder_open(&params, &error);
+  g_assert_nonnull(decoder);
+  cj2k_decoder_get_stats(decoder, &stats);
+  check_left_out(mask, &stats, cj2k_decoder_why_cpu(decoder), &error);
+  cj2k_decoder_close(decoder);
+}
+
+/* Of "all", a device that cannot be opened is not counted, the others are prepared for its share,
+ * and with the back end "auto" nothing says that the CPU was taken. */
+static void test_left_out(void)
+{
+  const Way way = {"all", 8, -1};
+  Film film;
+
+  film_init(&film, all_options[1]);
+  for (guint mask = 0; mask < 7; mask++) {
+    fake_left_out(mask);
+    encode_left_out(&film, mask);
+    fake_left_out(mask);
+    decode_left_out(mask);
+    Outcome outcome = encode(&film, &way, NULL);
+    g_assert_cmpuint(outcome.failed + outcome.redone, ==, 0);
+    g_assert_cmpuint(frames_of_all(), ==, FRAMES);
+    for (int i = 0; i < 3; i++)
+      g_assert_cmpuint(cj2k_devices_codecs(i), ==, 0);
+  }
+  film_clear(&film);
+}
+
 /* A context is given to the device that it belongs to, and to no other. */
 static void test_context(void)
 {
@@ -598,6 +680,7 @@ int main(int argc, char **argv)
   g_test_add_func("/devices/encode/placed", test_placed);
   g_test_add_func("/devices/decode", test_decode);
   g_test_add_func("/devices/decode-redone", test_decode_redone);
+  g_test_add_func("/devices/left-out", test_left_out);
   g_test_add_func("/devices/context", test_context);
   g_test_add_func("/devices/many", test_many);
   g_test_add_func("/devices/change-decoder", test_change_decoder);
