@@ -4,17 +4,17 @@
 # tests/tsan/run.sh [--long] [TEST...]
 #
 # Builds with ThreadSanitizer and runs the tests in which threads meet: stress, test-threads, test-workers, test-slots,
-# test-decoder, test-devices, test-rows, test-packets-direct, test-rtp, test-element-flow, test-element-order,
-# test-element-in-flight; with --long more of them, which takes minutes. With nvcc also codecs-pretend and engine-pretend,
-# the host side of the CUDA back end without a GPU; without nvcc these are skipped. glib-sync.c is preloaded, so that GLib's
-# locks are seen; no suppression hides code of this project. The last line is a sum.
+# test-decoder, test-devices, test-rows, test-packets-direct, test-rtp, test-element-devices, test-element-flow,
+# test-element-order, test-element-in-flight; with --long more of them, which takes minutes. With nvcc also codecs-pretend
+# and engine-pretend, the host side of the CUDA back end without a GPU; without nvcc these are skipped. glib-sync.c is
+# preloaded, so that GLib's locks are seen; no suppression hides code of this project. The last line is a sum.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . scripts/setup.sh
 
 # The longest first, because as many run at a time as there are cores.
-tests=(test-devices test-rows test-element-in-flight codecs-pretend test-element-flow test-threads test-workers test-slots
-  test-decoder test-element-order test-packets-direct test-rtp engine-pretend)
+tests=(test-devices test-rows test-element-in-flight codecs-pretend test-element-flow test-element-devices test-threads
+  test-workers test-slots test-decoder test-element-order test-packets-direct test-rtp engine-pretend)
 if [ "${1:-}" = --long ]; then
   shift
   tests+=(test-encoder test-streams stage-equal test-element-states test-element-stats test-element-decoder
