@@ -235,12 +235,12 @@ static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasure
 /* Codes with the quantisers that a range has for the estimate. */
 static void code_with_choice(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  double base = cj2k_estimate_base(job->range, slot->result.estimate), weight;
+  double base = cj2k_estimate_base(job->range, slot->result.estimate);
+  uint32_t num_bands = slot->encoder->plan->num_bands;
   Cj2kCodeJob chosen = *job;
 
-  memcpy(slot->chosen, job->quantisers, slot->encoder->plan->num_bands * sizeof *slot->chosen);
-  for (uint32_t b = 0; b < slot->encoder->plan->num_bands; b++)
-    cj2k_step_choose(&job->rules[b], base, &slot->chosen[b], &weight);
+  memcpy(slot->chosen, job->quantisers, num_bands * sizeof *slot->chosen);
+  cj2k_step_choose_quantisers(job->rules, num_bands, base, slot->chosen);
   chosen.quantisers = slot->chosen;
   cj2k_encode_code(slot, &chosen);
 }

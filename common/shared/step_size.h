@@ -128,6 +128,17 @@ CJ2K_STEP_FUNCTION void cj2k_step_choose(const Cj2kStepRule *rule, double base,
   *weight = cj2k_step_weight(rule, size);
 }
 
+/* The quantisers of all bands for a base, where nobody wants the weights. Both arrays have an entry
+ * for each band. */
+CJ2K_STEP_FUNCTION void cj2k_step_choose_quantisers(const Cj2kStepRule *rules, uint32_t num_bands,
+                                                    double base, Cj2kFrameQuantiser *quantisers)
+{
+  double weight;
+
+  for (uint32_t b = 0; b < num_bands; b++)
+    cj2k_step_choose(&rules[b], base, &quantisers[b], &weight);
+}
+
 /* ---------------------------------------------------------------------- an HT estimate --- */
 
 #define CJ2K_MOST_BASES 61

@@ -109,6 +109,13 @@ static bool is_usual(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
          slot->blocks.placed && (!job->likely || is_cut(slot, job->likely));
 }
 
+/* Does the GPU choose the steps by an estimate? Then it also makes their weights, which the host
+ * cannot know yet. */
+static bool chooses_steps(const Cj2kEncodeSlot *slot)
+{
+  return slot->ht.estimate.rules != NULL;
+}
+
 /* Puts what is different from frame to frame to where kernels read it. */
 static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
@@ -118,7 +125,7 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   host.report->limits =
       (Cj2kCudaCutLimits){ahead->least, ahead->budget, ahead->most, ahead->margin};
   host.report->head.target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
-  if (job->likely)
+  if (job->likely && !chooses_steps(slot))
     memcpy(host.weights, ahead->weights, slot->encoder->plan->num_bands * sizeof *host.weights);
 }
 
@@ -161,7 +168,7 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
       .lengths = on_device.lengths,
       .distortions = on_device.distortions,
       .sizes = cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.device.data),
-      .weights = slot->ht.estimate.rules ? slot->ht.estimate.weights : host.weights,
+      .weights = chooses_steps(slot) ? slot->ht.estimate.weights : host.weights,
       .steps = slot->packets.steps.data,
       .num_steps = packets->count,
       .behind_header = packets->behind_header,
@@ -215,14 +222,10 @@ void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 
   cut(slot, job, queue);
   if (job->likely) {
-    cj2k_cuda_queue_record(queue, slot->ht.forked);
-    cj2k_cuda_queue_wait(side, slot->ht.forked);
-    cj2k_cuda_queue_mark(side, CJ2K_CUDA_BEGIN);
+    cj2k_cuda_queue_fork(queue, side, slot->ht.forked);
     cj2k_cuda_packets_cut_headers(slot, own_parts(slot).cut, queue);
     code_listed(slot, num_measured(slot, job->likely), side);
-    cj2k_cuda_queue_record(side, slot->ht.joined);
-    cj2k_cuda_queue_wait(queue, slot->ht.joined);
-    cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
+    cj2k_cuda_queue_join(queue, side, slot->ht.joined);
   }
   cj2k_cuda_packets_cut(slot, job->ahead->place.packets, own_parts(slot).cut, &report, queue);
   cj2k_cuda_ahead_download(slot, &host.report->head.target);

@@ -105,8 +105,7 @@ static const Cj2kCudaQueue *end_queue(const Cj2kEncodeSlot *slot)
 
   if (!queue->stream)
     return &slot->queue;
-  cj2k_cuda_queue_record(&slot->queue, slot->packets.coded);
-  cj2k_cuda_queue_wait(queue, slot->packets.coded);
+  cj2k_cuda_queue_follow(queue, &slot->queue, slot->packets.coded);
   cj2k_cuda_queue_mark(queue, NULL);
   return queue;
 }

@@ -148,8 +148,7 @@ void cj2k_cuda_encode_components(Cj2kEncodeSlot *slot, const Cj2kTransformJob *j
     if (joined && k < 2)
       cj2k_cuda_queue_wait(queue, stage->tops_done[2]);
     transform_levels(slot, k);
-    cj2k_cuda_queue_record(queue, stage->done[k]);
-    cj2k_cuda_queue_wait(&slot->queue, stage->done[k]);
+    cj2k_cuda_queue_follow(&slot->queue, queue, stage->done[k]);
   }
 }
 

@@ -369,17 +369,13 @@ static void code_beside_measuring(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *li
   begin_all(slot, queue);
   if (several)
     encode(slot, queue);
-  cj2k_cuda_queue_record(queue, slot->ht.forked);
-  cj2k_cuda_queue_wait(side, slot->ht.forked);
-  cj2k_cuda_queue_mark(side, CJ2K_CUDA_BEGIN);
+  cj2k_cuda_queue_fork(queue, side, slot->ht.forked);
   cj2k_cuda_ht_measure_ahead(slot, likely, queue);
   if (!several)
     encode(slot, side);
   if (slot->packets.sized)
     cj2k_cuda_packets_code(slot, side);
-  cj2k_cuda_queue_record(side, slot->ht.joined);
-  cj2k_cuda_queue_wait(queue, slot->ht.joined);
-  cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
+  cj2k_cuda_queue_join(queue, side, slot->ht.joined);
 }
 
 /* Where indices are chosen, coding chooses those that are measured. */
@@ -419,8 +415,7 @@ static void launch_and_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likel
   const Cj2kCudaQueue *queue = &slot->queue, *side = &slot->latency.coder;
 
   code_chosen(slot);
-  cj2k_cuda_queue_record(queue, slot->packets.coded);
-  cj2k_cuda_queue_wait(side, slot->packets.coded);
+  cj2k_cuda_queue_follow(side, queue, slot->packets.coded);
   if (slot->packets.sized)
     cj2k_cuda_packets_code(slot, side);
   download(slot, from, side);
@@ -720,10 +715,11 @@ static bool follow_estimate(Cj2kEncodeSlot *slot, uint64_t estimate)
   if (slot->ht.estimate.quad_rows && !cj2k_estimate_is_in(range, estimate))
     return false;
   slot->ht.estimate = (Cj2kCudaEstimate){0}; /* blocks may have to be coded again */
-  double base = chooses ? cj2k_estimate_base(range, estimate) : 0, weight;
-  for (uint32_t b = 0; chooses && b < slot->encoder->plan->num_bands; b++)
-    cj2k_step_choose(&rules[b], base, &quantisers[b], &weight);
-  slot->blocks.quantisers_sent |= chooses;
+  if (!chooses)
+    return true;
+  cj2k_step_choose_quantisers(rules, slot->encoder->plan->num_bands,
+                              cj2k_estimate_base(range, estimate), quantisers);
+  slot->blocks.quantisers_sent = true;
   return true;
 }
 

@@ -44,6 +44,33 @@ static inline void cj2k_cuda_queue_wait(const Cj2kCudaQueue *queue, cudaEvent_t 
   CJ2K_CUDA_DO(queue, cudaStreamWaitEvent(queue->stream, event, 0));
 }
 
+/* Makes later work on a queue wait for all that another one has so far; the host does not wait. */
+static inline void cj2k_cuda_queue_follow(const Cj2kCudaQueue *queue, const Cj2kCudaQueue *other,
+                                          cudaEvent_t event)
+{
+  cj2k_cuda_queue_record(other, event);
+  cj2k_cuda_queue_wait(queue, event);
+}
+
+/* Lets work on `side` begin behind all that `queue` has so far, and run beside what that gets
+ * later. The timeline gets a mark there, else it would show the work from the last mark of `side`
+ * on. */
+static inline void cj2k_cuda_queue_fork(const Cj2kCudaQueue *queue, const Cj2kCudaQueue *side,
+                                        cudaEvent_t event)
+{
+  cj2k_cuda_queue_follow(side, queue, event);
+  cj2k_cuda_queue_mark(side, CJ2K_CUDA_BEGIN);
+}
+
+/* Ends that: later work on `queue` is behind all that both have so far, and has a mark for the same
+ * reason. */
+static inline void cj2k_cuda_queue_join(const Cj2kCudaQueue *queue, const Cj2kCudaQueue *side,
+                                        cudaEvent_t event)
+{
+  cj2k_cuda_queue_follow(queue, side, event);
+  cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
+}
+
 /* Copies bytes [from, to) of an array on the device to the same place of its host copy. */
 static inline void cj2k_cuda_queue_download(const Cj2kCudaQueue *queue, const Cj2kCudaMemory *host,
                                             const Cj2kCudaMemory *device, uint64_t from,

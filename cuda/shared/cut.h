@@ -47,7 +47,7 @@ typedef struct {
   const Cj2kPacketSize *sizes; /* per precinct: packets with all blocks at plane 0 */
   /* In pinned host memory, so that a graph can be launched with others each time: */
   const Cj2kCudaCutLimits *limits;
-  const double *weights;       /* per band */
+  const double *weights;       /* per band; on the device if the GPU chooses the steps */
   const Cj2kPacketStep *steps; /* num_steps, as in Cj2kPacketSteps with what follows */
   uint32_t num_steps, behind_header, behind_all, sop;
   bool plt;
