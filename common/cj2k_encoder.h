@@ -69,8 +69,8 @@ typedef enum {
   CJ2K_PLT_OFF = 0, /**< no */
   CJ2K_PLT_ON = 1,  /**< yes; an error with slices */
   CJ2K_PLT_AUTO,    /**< with CJ2K_CODER_HT and with CJ2K_STYLE_BYPASS, if there are 4096
-                       code-blocks a tile or more and one layer, and neither SOP,
-                       CJ2K_STYLE_TERMALL nor slices: where reading packets is much of what a
+                       code-blocks a tile or more, 16 a packet or more, and one layer, and neither
+                       SOP, CJ2K_STYLE_TERMALL nor slices: where reading packets is much of what a
                        decoder does, and several threads can do it */
 } Cj2kPlt;
 /** Profiles of T.800 A.10 whose limits an encoder keeps; see docs/profiles.md. */

@@ -13,7 +13,7 @@ static const struct {
     {"in-flight", "frames-in-flight", NULL, NULL},
     {"profile-lenient", "profile-strict", "false", NULL},
     {"no-plt", "plt", "false",
-     "Write no PLT marker segments, which many code-blocks with codeblock-style=bypass have by default"},
+     "Write no PLT marker segments, which many code-blocks with block-coder=ht or codeblock-style=bypass have by default"},
 };
 
 void tool_options_init(ToolOptions *options, const Cj2kOptionTable *table, void *params)

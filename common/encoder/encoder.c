@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "encoder.h"
 
+#include "common/codestream/progression.h"
 #include "common/runtime/error.h"
 #include "common/samples/layout.h"
 
@@ -115,6 +116,9 @@ static bool set_comment(Cj2kEncoder *encoder, const char *text, Cj2kError *error
   return false;
 }
 
+/* Code-blocks a packet from which on PLT is a trifle: a length takes up to five bytes. */
+#define BLOCKS_PER_PACKET 16
+
 /* Decides on PLT: it pays where reading packets is much of what a decoder does, and where several
  * threads can do it for it (packets_runs.c). With BYPASS packets take longest to read, and of a
  * frame of HT they are the longest part that the host does. */
@@ -127,8 +131,9 @@ static void choose_plt(Cj2kEncoder *encoder)
   if (p->plt != CJ2K_PLT_AUTO)
     return;
   bool is_long = p->block_coder == CJ2K_CODER_HT || style == CJ2K_STYLE_BYPASS;
-  bool pays =
-      is_long && p->num_layers == 1 && !p->sop && !p->slices && blocks >= CJ2K_DIVIDED_BLOCKS;
+  bool pays = is_long && p->num_layers == 1 && !p->sop && !p->slices &&
+              blocks >= CJ2K_DIVIDED_BLOCKS &&
+              cj2k_tile_num_packets(encoder->plan, 0) <= blocks / BLOCKS_PER_PACKET;
   p->plt = pays ? CJ2K_PLT_ON : CJ2K_PLT_OFF;
 }
 

@@ -31,7 +31,7 @@ static const Cj2kOption options[] = {
     "Frames decoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",
     .kind = CJ2K_OPTION_INTEGER, .min = 1, .max = CJ2K_MAX_IN_FLIGHT, .standard = 2, .flags = CJ2K_OPTION_UNSET | CJ2K_OPTION_AUTO, PARAM(frames_in_flight) },
   { "low-latency", "Low latency",
-    "Threads spin while they wait for the GPU: some hundredths of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
+    "Threads spin while they wait for the GPU: up to about a tenth of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
     .kind = CJ2K_OPTION_BOOLEAN, PARAM(low_latency) },
   { "component-streams", "Component streams", "Components of a frame with CUDA streams of their own",
     .kind = CJ2K_OPTION_WORD, .words = cj2k_component_streams_words, .type = "ComponentStreams", PARAM(component_streams) },

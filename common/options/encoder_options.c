@@ -111,7 +111,7 @@ static const Cj2kOptionWord styles[] = {
 static const Cj2kOptionWord plts[] = {
   { CJ2K_PLT_OFF, "false", "Write none" },
   { CJ2K_PLT_ON, "true", "Write them" },
-  { CJ2K_PLT_AUTO, "auto", "With block-coder=ht and with codeblock-style=bypass, where reading packets is much of what a decoder does, if there are 4096 code-blocks a tile or more and one layer, and neither sop, termall nor slices" },
+  { CJ2K_PLT_AUTO, "auto", "With block-coder=ht and with codeblock-style=bypass, where reading packets is much of what a decoder does, if there are 4096 code-blocks a tile or more, 16 a packet or more, and one layer, and neither sop, termall nor slices" },
   { 0, NULL, NULL } };
 
 static const Cj2kOptionWord latency_profiles[] = {
@@ -243,7 +243,7 @@ static const Cj2kOption options[] = {
     "Frames encoded at the same time; 1 = lowest latency, more = more frames per second; each beyond the first adds a frame duration to the latency",
     INTEGER(1, CJ2K_MAX_IN_FLIGHT, 2), .flags = CJ2K_OPTION_UNSET | CJ2K_OPTION_AUTO, PARAM(frames_in_flight) },
   { "low-latency", "Low latency",
-    "Threads spin while they wait for the GPU: some hundredths of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
+    "Threads spin while they wait for the GPU: up to about a tenth of a millisecond less with one frame in flight, for several times the processor time; else they sleep",
     BOOLEAN, PARAM(low_latency) },
   { "component-streams", "Component streams", "Components of a frame with CUDA streams of their own",
     WORD("ComponentStreams", cj2k_component_streams_words), PARAM(component_streams) },

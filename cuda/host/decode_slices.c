@@ -9,8 +9,8 @@
  *                               +-> download of slice 0 ----------------------- +-> of slice 1 ...
  *
  * HT blocks take as long as the longest MEL and VLC segment, however many they are, but the few of
- * the first slice have warps of their own and wait less for each other. The host lists them first,
- * and the others while the GPU decodes these.
+ * the first slice have warps of their own and wait less for each other, and their MagSgn segments
+ * are decoded beside them. The host lists them first, and the others while the GPU decodes these.
  */
 #include "decode.h"
 

@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(32 * kMostWarps)
 
 /* The percentage of a multiprocessor's fast memory that is shared memory while these kernels run. A
  * multiprocessor must be idle before that changes. Hence it suits the kernels that run beside
- * these, which want more cache. */
+ * these, which want more cache. Thread blocks of cleanup_kernel that need more get it. */
 constexpr int kSharedPercent = 25;
 
 template <class Kernel> static cudaError_t prefer_cache(Kernel kernel)
@@ -278,10 +278,12 @@ static bool is_narrow(const Cj2kCudaDecodeBlocks *frame)
 }
 
 /* Both steps side by side pay with few blocks, whose second step has its warps beside those of the
- * first one. */
+ * first one. These also see to all other blocks of the frame, one after the other, which must be
+ * few. */
 bool cj2k_cuda_ht_is_joint(const Cj2kCudaDecodeBlocks *frame)
 {
-  if (frame->aim != CJ2K_CUDA_AIM_LATENCY || frame->max_width > 64 || !frame->ht.count)
+  if (frame->aim != CJ2K_CUDA_AIM_LATENCY || frame->max_width > 64 ||
+      frame->num_blocks / 2 > frame->ht.count || !frame->ht.count)
     return false;
   uint32_t count = count_joint(frame), lanes = is_narrow(frame) ? 16 : 32;
   uint32_t bytes = is_narrow(frame) ? Shared<16>::kBlockBytes : Shared<32>::kBlockBytes;

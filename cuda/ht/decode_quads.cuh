@@ -13,7 +13,7 @@
 /* A quad record shifted right by this is the context of the quad to its right, as a byte offset
  * into a VLC table. */
 constexpr uint32_t kContextShift = CJ2K_HT_CTX_SHIFT - 2;
-constexpr uint32_t kRowBytes = (8 << 7) * 4; /* size of a VLC table: first row, other rows */
+constexpr uint32_t kTableBytes = (8 << 7) * 4; /* size of a VLC table: first row, other rows */
 constexpr uint32_t kMaskQuads = 32; /* longest row, in quads, whose contexts fit into masks */
 
 static_assert(kUvlcSuffix == CJ2K_HT_U_SHIFT, "suffixes are added to records where they are");
@@ -154,7 +154,7 @@ template <bool WIDE, bool WHOLE> struct Decoder {
   template <bool FIRST, bool REFILL>
   __device__ __forceinline__ uint2 pair(uint32_t q, uint32_t cols)
   {
-    constexpr uint32_t kRow = FIRST ? 0 : kRowBytes;
+    constexpr uint32_t kRow = FIRST ? 0 : kTableBytes;
     constexpr uint32_t kUvlc = 4 * (kVlcEntries + (FIRST ? 0 : 5 << kUvlcBits));
     uint32_t mel_stuffed = REFILL ? mel.refill(tables) : 0;
     bool needs_word = vlc.count <= 64;
@@ -225,7 +225,8 @@ template <bool WIDE, bool WHOLE> struct Decoder {
     above.end_row(cols);
   }
 
-  /* Decodes a block to rows of quad records. false: it used more VLC bits than the segment has. */
+  /* Decodes a block, which has at least one row, to rows of quad records. false: it used more VLC
+   * bits than the segment has. */
   template <class Rows>
   __device__ bool block(const HtSet &set, const Block &block, uint32_t ring, Rows rows)
   {

@@ -2,12 +2,18 @@
 /*
  * Rows of quad records on their way from the first step to the second one, where both are done side
  * by side: a ring of rows for each block, in shared memory. The thread that makes them waits if the
- * ring is full, the lanes that read them if it is empty. Either goes on when the other one does,
- * because both are in one thread block.
+ * ring is full, the lanes that read them if it is empty.
  *
  * Each row of a ring has two barriers in shared memory (PTX mbarrier; compute capability 8.0): one
- * completes a phase when the row has been made, the other one when it has been read. A fence would
- * also wait for what the thread loads from the memory of the device, with each row.
+ * completes a phase when the row has been made, the other one when it has been read. A counter of
+ * rows would need a fence before each change, which also waits for what the thread loads from the
+ * memory of the device.
+ *
+ * Nobody waits for ever, even if threads of a warp wait for each other where they come together
+ * after a wait: those are at the same row. Lanes at row y wait for the thread that makes row y, and
+ * that thread, if the ring is full, for lanes at row y - 8. So from one who waits to whom he waits
+ * for, the row never becomes higher, and in a circle no ring could be full; then all threads that
+ * make rows go on.
  */
 #pragma once
 
@@ -64,7 +70,7 @@ template <uint32_t LANES> struct RowRing {
   uint32_t rows;     /* records; aligned to 16 bytes */
   uint32_t barriers; /* of each row: it has been made; of each row: it has been read */
 
-  static constexpr uint32_t kRowBytes = LANES * 4, kBytes = kRows * kRowBytes;
+  static constexpr uint32_t kPitch = LANES * 4, kBytes = kRows * kPitch;
   static constexpr uint32_t kBarrierBytes = 2 * kRows * 8;
 
   __device__ __forceinline__ void init() const
@@ -77,7 +83,7 @@ template <uint32_t LANES> struct RowRing {
 
   __device__ __forceinline__ uint32_t row(uint32_t y) const
   {
-    return rows + y % kRows * kRowBytes;
+    return rows + y % kRows * kPitch;
   }
   __device__ __forceinline__ uint32_t made(uint32_t y) const
   {

@@ -338,9 +338,13 @@ cudaError_t cj2k_cuda_ht_decode_magsgn(const Cj2kCudaDecodeBlocks *frame, cudaSt
   return pretend_put(decode_magsgn, frame, sizeof *frame);
 }
 
+#define MOST_JOINT 64 /* so that tests have both ways */
+
 bool cj2k_cuda_ht_is_joint(const Cj2kCudaDecodeBlocks *frame)
 {
-  return frame->aim == CJ2K_CUDA_AIM_LATENCY && frame->max_width <= 64 && frame->ht.count;
+  return frame->aim == CJ2K_CUDA_AIM_LATENCY && frame->max_width <= 64 &&
+         frame->ht.count <= MOST_JOINT && frame->num_blocks / 2 <= frame->ht.count &&
+         frame->ht.count;
 }
 
 static void decode_joint(const void *arguments)

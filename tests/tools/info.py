@@ -234,9 +234,11 @@ def check_made(work):
 
 
 def check_plt(work):
-    """PLT with many code-blocks that bypass the arithmetic coder, unless it is turned off; else if it is turned on."""
-    raw = "--codeblock-style", "bypass", "--codeblock-width", "4", "--codeblock-height", "4"
-    for options, count in ((raw, 1), ((*raw, "--no-plt"), 0), (("--plt",), 1), ((), 0)):
+    """PLT with many code-blocks of HT, or that bypass the arithmetic coder, unless it is turned off; else if it is
+    turned on."""
+    many = "--codeblock-width", "4", "--codeblock-height", "4"
+    raw, ht = ("--codeblock-style", "bypass", *many), ("--block-coder", "ht", *many)
+    for options, count in ((raw, 1), ((*raw, "--no-plt"), 0), (ht, 1), ((*ht, "--no-plt"), 0), (("--plt",), 1), ((), 0)):
         path = encode(work, "plt.j2k", *options, size=(160, 140))
         check(" ".join(("PLT:", *options)), (describe(path)[1]["codestreams"][0]["pointer_segments"]["PLT"], count))
 

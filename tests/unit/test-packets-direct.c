@@ -379,6 +379,8 @@ static void test_auto(void)
       {"codeblock-width=4 codeblock-height=4 block-coder=ht bits-per-pixel=6", true},
       {"codeblock-width=4 codeblock-height=4 block-coder=ht sop=true", false},
       {"codeblock-width=64 codeblock-height=4 block-coder=ht", false},
+      {"codeblock-width=4 codeblock-height=4 block-coder=ht precincts=32x32", true},
+      {"codeblock-width=4 codeblock-height=4 block-coder=ht precincts=8x8", false},
       {"codeblock-width=64 codeblock-height=4 codeblock-style=bypass", false},
       {"codeblock-width=4 codeblock-height=4 codeblock-style=bypass latency-profile=ultra", false},
   };
