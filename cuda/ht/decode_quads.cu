@@ -152,9 +152,9 @@ __global__ void __launch_bounds__(32 * kMostWarps)
     shared.rows(memory, thread).init();
   const uint32_t tables = copy_tables(all_tables, 32 * blockDim.y);
 
-  /* Neighbours in the list, which are similar, have different schedulers. */
+  /* The longest blocks, which are first in the list, have different multiprocessors. */
   uint32_t j = is_first ? threadIdx.x * kWarps + threadIdx.y : (thread - 32 * kWarps) / LANES;
-  uint32_t i = blockIdx.x * count + j, b = CJ2K_CUDA_NO_BLOCK;
+  uint32_t i = blockIdx.x + j * gridDim.x, b = CJ2K_CUDA_NO_BLOCK;
   if (j >= count)
     return;
   if (i < frame.ht.count)
