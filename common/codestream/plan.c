@@ -467,6 +467,17 @@ Cj2kStatus cj2k_plan_new(Cj2kHeader *header, uint8_t reduce, uint64_t max_memory
   return CJ2K_OK;
 }
 
+uint64_t cj2k_plan_likely_bytes(const Cj2kPlan *plan)
+{
+  uint64_t bits = 0;
+
+  for (uint32_t i = 0; i < plan->num_tile_comps; i++) {
+    const Cj2kRect *rect = &plan->tile_comps[i].rect;
+    bits += (uint64_t)(rect->x1 - rect->x0) * (rect->y1 - rect->y0) * plan->tile_comps[i].depth;
+  }
+  return bits / 8 / 6;
+}
+
 Cj2kPlan *cj2k_plan_ref(Cj2kPlan *plan)
 {
   g_atomic_int_inc(&plan->ref_count);

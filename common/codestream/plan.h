@@ -135,6 +135,10 @@ static inline bool cj2k_plan_same_geometry(const Cj2kPlan *a, const Cj2kPlan *b)
 {
   return a && b && a->geometry == b->geometry;
 }
+/* Bytes that a lossy codestream rarely exceeds: a sixth of what the samples take. Memory for
+ * codestreams has room for as many from the begin, because films begin with frames that are next to
+ * nothing, and making room later holds up the frames that are on their way. */
+uint64_t cj2k_plan_likely_bytes(const Cj2kPlan *plan);
 Cj2kPlan *cj2k_plan_ref(Cj2kPlan *plan);
 void cj2k_plan_unref(Cj2kPlan *plan);
 

@@ -161,7 +161,8 @@ static bool open_encoder(Cj2kEncoder *encoder, const Cj2kEncoderParams *params,
   encoder->setup.params.cuda_devices = NULL; /* the text is the caller's */
   limit_threads(encoder);
   if (!encoder->setup.params.slices) /* their bytes grow from slice to slice */
-    cj2k_outputs_pin(encoder->outputs, &encoder->backend.functions->memory, encoder->backend.data);
+    cj2k_outputs_pin(encoder->outputs, &encoder->backend.functions->memory, encoder->backend.data,
+                     cj2k_plan_likely_bytes(encoder->plan));
   return open_frames(encoder, error);
 }
 

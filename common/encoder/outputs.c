@@ -17,7 +17,8 @@ struct Cj2kOutputs {
   uint32_t num_pinned;
   const Cj2kBackendMemory *memory; /* NULL: outputs are not pinned */
   void *backend;
-  bool refused; /* a page could not be pinned */
+  size_t likely; /* bytes of an output that is pinned, at least */
+  bool refused;  /* a page could not be pinned */
 };
 
 Cj2kOutputs *cj2k_outputs_new(void)
@@ -28,8 +29,10 @@ Cj2kOutputs *cj2k_outputs_new(void)
   return outputs;
 }
 
-void cj2k_outputs_pin(Cj2kOutputs *outputs, const Cj2kBackendMemory *memory, void *backend)
+void cj2k_outputs_pin(Cj2kOutputs *outputs, const Cj2kBackendMemory *memory, void *backend,
+                      size_t likely)
 {
+  outputs->likely = likely;
   outputs->memory = memory->pin ? memory : NULL;
   outputs->backend = backend;
 }
@@ -129,17 +132,18 @@ bool cj2k_output_is_pinned(Cj2kOutput *output)
   return pinned;
 }
 
-/* Gives the output whole pages, with a quarter more than is needed, and pins them. */
+/* Gives the output whole pages, more than it needs, and pins them. */
 static void make_pinned(Cj2kOutput *output, size_t size)
 {
   Cj2kOutputs *outputs = output->outputs;
   Cj2kByteBuffer *bytes = &output->bytes;
   void *memory = NULL;
 
+  size = MAX(size + size / (output->pinned ? 2 : 4), outputs->likely);
+  size = (size + PAGE - 1) & ~(size_t)(PAGE - 1);
   unpin(output);
   free(bytes->data);
   *bytes = (Cj2kByteBuffer){0};
-  size = (size + size / 4 + PAGE - 1) & ~(size_t)(PAGE - 1);
   if (posix_memalign(&memory, PAGE, size))
     return;
   bytes->data = memory;

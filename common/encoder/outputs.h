@@ -25,8 +25,11 @@ typedef struct Cj2kOutput {
 } Cj2kOutput;
 
 Cj2kOutputs *cj2k_outputs_new(void);
-/* From now on the memory of outputs that are reserved is pinned, if `memory` can do that. */
-void cj2k_outputs_pin(Cj2kOutputs *outputs, const Cj2kBackendMemory *memory, void *backend);
+/* From now on the memory of outputs that are reserved is pinned, if `memory` can do that. It has
+ * room for `likely` bytes from the begin; an output that needs more after all gets half as much
+ * again, because all others wait for it meanwhile. */
+void cj2k_outputs_pin(Cj2kOutputs *outputs, const Cj2kBackendMemory *memory, void *backend,
+                      size_t likely);
 /* Makes all memory ordinary. Call it before the back end is closed; there is no frame in flight,
  * but the application may hold outputs. */
 void cj2k_outputs_unpin(Cj2kOutputs *outputs);

@@ -50,17 +50,25 @@ static bool is_pinned(const void *memory)
   return attributes.type == cudaMemoryTypeHost;
 }
 
+static cudaError_t reserve(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *memory, size_t size)
+{
+  const Cj2kPlan *plan = slot->tables.plan; /* NULL before the first frame */
+
+  if (size <= memory->size)
+    return cudaSuccess;
+  return cj2k_cuda_reserve_bytes(&slot->backend->device, memory, size,
+                                 plan ? cj2k_plan_likely_bytes(plan) : 0);
+}
+
 /* Starts the upload of the codestream and leaves room behind it for the side buffer (bytes of
  * blocks that are not contiguous in the codestream). */
 static cudaError_t upload_codestream(Cj2kDecodeSlot *slot, const uint8_t *codestream, size_t size,
                                      size_t side_size)
 {
   bool pinned = is_pinned(codestream);
-  cudaError_t result = cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.data,
-                                              size + side_size + DATA_PAD);
+  cudaError_t result = reserve(slot, &slot->upload.data, size + side_size + DATA_PAD);
   if (!pinned)
-    CJ2K_CUDA_TRY(result,
-                  cj2k_cuda_reserve_more(&slot->backend->device, &slot->upload.h_data, size));
+    CJ2K_CUDA_TRY(result, reserve(slot, &slot->upload.h_data, size));
   if (result != cudaSuccess)
     return result;
   if (!pinned)

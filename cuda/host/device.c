@@ -184,6 +184,14 @@ cudaError_t cj2k_cuda_reserve_more(const Cj2kCudaDevice *device, Cj2kCudaMemory 
   return size <= memory->size ? cudaSuccess : cj2k_cuda_reserve(device, memory, size + size / 4);
 }
 
+cudaError_t cj2k_cuda_reserve_bytes(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory,
+                                    size_t size, size_t likely)
+{
+  if (size <= memory->size)
+    return cudaSuccess;
+  return cj2k_cuda_reserve(device, memory, MAX(size + size / (memory->size ? 2 : 4), likely));
+}
+
 void cj2k_cuda_release(Cj2kCudaMemory *memory)
 {
   if (memory->data)

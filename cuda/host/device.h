@@ -81,6 +81,11 @@ cudaError_t cj2k_cuda_send(void *device, const void *host, size_t size);
 /* For arrays whose size differs from frame to frame: grows to a quarter more than is needed. */
 cudaError_t cj2k_cuda_reserve_more(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory,
                                    size_t size);
+/* For bytes of codestreams, of which a frame may have any number: room for `likely` from the begin;
+ * what needs more after all gets half as much again, because CUDA holds up all streams meanwhile.
+ */
+cudaError_t cj2k_cuda_reserve_bytes(const Cj2kCudaDevice *device, Cj2kCudaMemory *memory,
+                                    size_t size, size_t likely);
 /* Gives memory back, for other codecs. No work may use it any more. */
 void cj2k_cuda_release(Cj2kCudaMemory *memory);
 void cj2k_cuda_release_pair(Cj2kCudaPair *pair);

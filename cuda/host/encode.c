@@ -64,6 +64,7 @@ static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kT
   encoder->component_streams =
       params->component_streams == CJ2K_COMPONENT_STREAMS_ON && plan->num_components > 1;
   encoder->plan = cj2k_plan_ref(plan);
+  encoder->likely_bytes = cj2k_plan_likely_bytes(plan);
   encoder->threads = threads;
   encoder->ht = params->block_coder == CJ2K_CODER_HT;
   encoder->best = encoder->ht && params->rate_effort == CJ2K_EFFORT_BEST && plan->num_tile_comps &&

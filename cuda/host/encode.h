@@ -77,6 +77,7 @@ typedef struct {
   bool best;              /* HT: quantisation by rate and distortion; no band is reversible */
   bool component_streams; /* components have streams of their own */
   bool launches_late;     /* kernels are launched only after their picture has been uploaded */
+  size_t likely_bytes;    /* of a frame */
   uint32_t helpers;       /* threads that spin while they wait for the GPU's results */
   /* Shared by all slots, so that pictures are uploaded one after the other, each with the whole
    * bus. If they were uploaded together, they would also be coded together, with the bus idle. */

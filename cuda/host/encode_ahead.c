@@ -88,7 +88,8 @@ void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, si
   stage->host.host = true;
   cj2k_cuda_queue_reserve(queue, &stage->own, own);
   cj2k_cuda_queue_reserve(queue, &stage->host, host);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->place.codestream, place->size));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_bytes(queue->device, &slot->place.codestream, place->size,
+                                              slot->encoder->likely_bytes));
   cj2k_cuda_packets_send_steps(slot, place->packets, queue);
 }
 

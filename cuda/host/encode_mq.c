@@ -503,8 +503,10 @@ static void gather_retained(Cj2kEncodeSlot *slot, const uint32_t *lengths)
   if (!cj2k_cuda_queue_ok(queue))
     return;
   uint64_t bytes = place_retained(slot, lengths);
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &mq->gathered, bytes));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &slot->blocks.bytes.host, bytes));
+  size_t likely = slot->encoder->likely_bytes;
+  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_bytes(queue->device, &mq->gathered, bytes, likely));
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_reserve_bytes(queue->device, &slot->blocks.bytes.host, bytes, likely));
   Cj2kCudaMqGather gather = {.blocks = mq->job.coded,
                              .retained = mq->retained.device.data,
                              .num_blocks = num_blocks,

@@ -71,13 +71,15 @@ static void code_again(Cj2kEncodeSlot *slot, const Cj2kAgainJob *job, const Cj2k
 }
 
 /* Copies the list of runs to where the kernel reads it, and makes room for the codestream. */
-static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
+static void prepare(Cj2kCudaPlaceStage *stage, const Cj2kPlaceJob *job, size_t likely,
+                    const Cj2kCudaQueue *queue)
 {
   size_t size = job->num_runs * sizeof *job->runs;
 
   stage->runs.host = true;
   CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->runs, size));
-  CJ2K_CUDA_DO(queue, cj2k_cuda_reserve_more(queue->device, &stage->codestream, job->size));
+  CJ2K_CUDA_DO(queue,
+               cj2k_cuda_reserve_bytes(queue->device, &stage->codestream, job->size, likely));
   if (size && cj2k_cuda_queue_ok(queue))
     memcpy(stage->runs.data, job->runs, size);
 }
@@ -122,7 +124,7 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
     return;
   cj2k_cuda_ahead_mq_end(slot);
   if (job->out)
-    prepare(stage, job, &queue);
+    prepare(stage, job, slot->encoder->likely_bytes, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
     return;
   if (slot->timed)

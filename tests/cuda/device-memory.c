@@ -33,10 +33,10 @@ typedef struct {
 
 static const Case cases[] = {
     {"HT encoder, host", "ht", false, false, false, 37},
-    {"HT encoder, host, low latency", "ht", false, false, true, 50},
+    {"HT encoder, host, low latency", "ht", false, false, true, 51},
     {"HT encoder, device", "ht", false, true, false, 37},
-    {"MQ encoder, host", "mq", false, false, false, 42},
-    {"MQ encoder, device", "mq", false, true, false, 42},
+    {"MQ encoder, host", "mq", false, false, false, 43},
+    {"MQ encoder, device", "mq", false, true, false, 43},
     {"HT decoder, host", "ht", true, false, false, 32},
     {"HT decoder, device", "ht", true, true, false, 24},
     {"MQ decoder, host", "mq", true, false, false, 32},
