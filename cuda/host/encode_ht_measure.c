@@ -116,12 +116,30 @@ void cj2k_cuda_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job)
   cj2k_cuda_queue_record(queue, slot->blocks.done);
 }
 
+/* Does code() give the lengths at the first of the planes that are measured ahead? */
+static bool first_is_coded(const Cj2kMeasureJob *job)
+{
+  return job->distortions && !job->first_plane;
+}
+
+/* Adds the lengths that code() has found to those that were measured ahead. */
+static void add_coded(const Cj2kEncodeSlot *slot, uint32_t *lengths)
+{
+  const Cj2kMeasureJob *ahead = &slot->ht.ahead;
+  const uint32_t *coded = cj2k_cuda_ht_lengths(slot, slot->blocks.coded.host.data);
+
+  for (uint32_t b = 0; b < slot->encoder->plan->num_blocks; b += ahead->stride)
+    lengths[(size_t)b * ahead->num_planes] = coded[b];
+}
+
 void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   Cj2kCudaEncodeCounts *counts = slot->ht.measured.host.data;
   Cj2kCudaMeasure measured =
       cj2k_cuda_ht_measured(slot, counts, slot->ht.num_planes, slot->ht.distortions);
 
+  if (slot->ht.found && first_is_coded(&slot->ht.ahead))
+    add_coded(slot, measured.lengths);
   result->saturated = counts->saturated;
   result->estimate = counts->estimate;
   result->band_errors = measured.band_errors;
@@ -163,6 +181,7 @@ void cj2k_cuda_ht_measure_ahead(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob
   blocks.measure = cj2k_cuda_ht_measured(slot, cj2k_cuda_ht_measured_ahead(slot), job->num_planes,
                                          job->distortions);
   blocks.measure.first_plane = job->first_plane;
+  blocks.measure.first_is_coded = first_is_coded(job);
   CJ2K_CUDA_DO(queue, cj2k_cuda_ht_measure(&blocks, queue->stream));
   cj2k_cuda_queue_mark(queue, "measure");
 }

@@ -79,6 +79,12 @@ __device__ uint32_t hull_of(const Option *options, uint32_t count, Option *hull)
   return n;
 }
 
+/* What measured block b takes at a plane. At plane 0 it has been coded. */
+__device__ uint32_t length_at(const Cj2kCudaCut &cut, uint32_t b, uint32_t plane)
+{
+  return plane ? cut.lengths[(size_t)b * CJ2K_CUDA_CUT_PLANES + plane] : cut.coded[b];
+}
+
 /* Makes the hull of measured block i of the plan's block b, and copies what was measured for the
  * host. Returns what the block saves at plane 1. */
 __device__ uint32_t make_hull(const Cj2kCudaCut &cut, uint32_t i, uint32_t b, Hulls *hulls)
@@ -91,7 +97,7 @@ __device__ uint32_t make_hull(const Cj2kCudaCut &cut, uint32_t i, uint32_t b, Hu
 
   for (uint32_t p = CJ2K_CUDA_CUT_PLANES; p-- > 0;) {
     uint64_t distortion = cut.distortions[at + p];
-    length[p] = cut.lengths[at + p];
+    length[p] = length_at(cut, b, p);
     cut.host_lengths[at + p] = length[p];
     cut.host_distortions[at + p] = distortion;
     if (length[p])
@@ -219,19 +225,16 @@ __device__ bool cut_blocks(const Cj2kCudaCut &cut, const Cj2kCudaCutLimits &limi
   uint32_t num_measured = (cut.num_blocks + cut.stride - 1) / cut.stride;
   uint64_t headers = sizes.total - sizes.bodies + limits.margin, over = sizes.total - limits.budget;
   uint64_t bytes = limits.budget - min(headers, limits.budget), measured = 0, saved = 0, above;
-  bool same = true;
 
   for (uint32_t i = threadIdx.x; i < num_measured; i += kThreads) {
     uint32_t b = i * cut.stride;
     saved += make_hull(cut, i, b, hulls);
     measured += cut.coded[b];
-    same &= cut.coded[b] == cut.lengths[(size_t)b * CJ2K_CUDA_CUT_PLANES];
   }
-  same = __syncthreads_and(same);
   saved = sum_all<kThreads>(saved);
   uint64_t fixed = sizes.bodies - sum_all<kThreads>(measured);
   uint32_t slope = find_cut(*hulls, num_measured, fixed, bytes, &above);
-  if (!same || saved <= over + over / 4 || !slope || slope == kFixed)
+  if (saved <= over + over / 4 || !slope || slope == kFixed)
     return false;
   for (uint32_t i = threadIdx.x; i < num_measured; i += kThreads) {
     uint32_t taken = 0;
@@ -253,7 +256,7 @@ __device__ void copy_measured(const Cj2kCudaCut &cut)
   for (uint32_t b = threadIdx.x * cut.stride; b < cut.num_blocks; b += kThreads * cut.stride)
     for (uint32_t p = 0; p < CJ2K_CUDA_CUT_PLANES; p++) {
       size_t at = (size_t)b * CJ2K_CUDA_CUT_PLANES + p;
-      cut.host_lengths[at] = cut.lengths[at];
+      cut.host_lengths[at] = length_at(cut, b, p);
       cut.host_distortions[at] = cut.distortions[at];
     }
 }

@@ -465,6 +465,32 @@ __device__ void measure_block(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaE
     count_saturated(frame, encoder.samples);
 }
 
+/* Measures what coding a block at plane 0 saves, without coding it. A lane reads samples of several
+ * rows before it needs the first. */
+template <bool kReversible>
+__device__ void measure_gain(const Cj2kCudaEncodeBlocks &frame, const Cj2kCudaEncodeBlock &block,
+                             uint64_t b)
+{
+  Samples samples(frame.coefficients, frame.quantisers[block.band], block);
+  Gain gain = {0, !block.reversible, samples.limit < 1u << 21, 0, 0};
+  constexpr uint32_t kRows = 8;
+  samples.reversible = kReversible; /* the same value; makes it a constant for the compiler */
+  for (uint32_t y = 0; y < block.height; y += kRows)
+    for (uint32_t x = threadIdx.x; x < block.width; x += 32) {
+      const uint32_t *top = samples.data + (uint64_t)y * block.stride + x;
+      uint32_t raw[kRows];
+#pragma unroll
+      for (uint32_t k = 0; k < kRows; k++)
+        raw[k] = y + k < block.height ? top[(uint64_t)k * block.stride] : 0;
+#pragma unroll
+      for (uint32_t k = 0; k < kRows; k++)
+        gain.add_sample(samples.limited(samples.quantise(raw[k])) & 0x7FFFFFFF);
+    }
+  uint64_t distortion = gain.distortion();
+  if (threadIdx.x == 0)
+    frame.measure.distortions[b * frame.measure.num_planes] = distortion;
+}
+
 template <bool kChosen>
 __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
 {
@@ -475,7 +501,10 @@ __global__ void __launch_bounds__(32) measure_kernel(Cj2kCudaEncodeBlocks frame)
     return;
   uint64_t b = frame.order ? frame.order[index] : index;
   const Cj2kCudaEncodeBlock block = frame.blocks[b];
-  if (kChosen || block.reversible)
+  bool reversible = kChosen || block.reversible;
+  if (p == 0 && frame.measure.first_is_coded)
+    reversible ? measure_gain<true>(frame, block, b) : measure_gain<false>(frame, block, b);
+  else if (reversible)
     measure_block<true>(frame, block, b, p, &memory);
   else
     measure_block<false>(frame, block, b, p, &memory);

@@ -41,13 +41,13 @@ typedef struct {
   const Cj2kCudaEncodeCounts *counts; /* of the coded blocks */
   uint64_t capacity;                  /* bytes for which coded blocks had room */
   const uint32_t *coded;              /* per block: its length at plane 0 */
-  const uint32_t *lengths; /* [block][plane], as measured at planes 0 and 1; NULL: nothing is cut,
-                              and what belongs to cutting is not there */
-  const uint64_t *distortions; /* likewise */
+  const uint32_t *lengths; /* [block][plane], as measured at plane 1; NULL: nothing is cut, and what
+                              belongs to cutting is not there */
+  const uint64_t *distortions; /* likewise, at planes 0 and 1 */
+  const double *weights;       /* per band, likewise */
   const Cj2kPacketSize *sizes; /* per precinct: packets with all blocks at plane 0 */
   /* In pinned host memory, so that a graph can be launched with others each time: */
   const Cj2kCudaCutLimits *limits;
-  const double *weights;       /* per band; on the device if the GPU chooses the steps */
   const Cj2kPacketStep *steps; /* num_steps, as in Cj2kPacketSteps with what follows */
   uint32_t num_steps, behind_header, behind_all, sop;
   bool plt;

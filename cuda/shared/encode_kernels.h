@@ -160,9 +160,11 @@ typedef struct {
 /* What measuring needs besides the blocks; arrays are on the device. */
 typedef struct {
   uint32_t first_plane, num_planes;
-  uint32_t *lengths;     /* output, [block][num_planes] */
-  uint64_t *distortions; /* output, [block][num_planes]; NULL: not wanted */
-  uint64_t *band_errors; /* output, per band; initially 0 */
+  uint32_t *lengths;      /* output, [block][num_planes] */
+  uint64_t *distortions;  /* output, [block][num_planes]; NULL: not wanted */
+  uint64_t *band_errors;  /* output, per band; initially 0 */
+  uint8_t first_is_coded; /* blocks are coded at first_plane, 0, as well, which gives the lengths:
+                             only distortions of that plane are measured */
 } Cj2kCudaMeasure;
 
 /* The blocks of a frame that are coded or measured; arrays are on the device. */

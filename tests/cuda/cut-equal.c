@@ -32,6 +32,7 @@ typedef struct {
   Cj2kCudaEncodeBlock *blocks;
   Cj2kCudaEncodeCounts *counts;
   uint32_t *coded, *lengths;
+  uint32_t *measured; /* `lengths` as the kernel gets them: at plane 0 nobody has measured them */
   uint64_t *distortions;
   Cj2kPacketSize *sizes;
   double *weights;
@@ -61,9 +62,11 @@ static void draw_block(Frame *frame, GRand *rand, uint32_t b, bool few)
   if (g_rand_int_range(rand, 0, 12) == 0)
     length = 0;
   frame->coded[b] = lengths[0] = length;
+  frame->measured[2 * (size_t)b] = UINT32_MAX;
   lengths[1] = length * 3 / 4 / coarse * coarse;
   if (g_rand_int_range(rand, 0, 20) == 0)
     lengths[1] = (uint32_t)g_rand_int_range(rand, 0, (int)length + 20);
+  frame->measured[2 * (size_t)b + 1] = lengths[1];
   distortions[0] = few ? (uint64_t)length * 300000 : (uint64_t)gain;
   distortions[1] = distortions[0] / 10 * 9;
   if (g_rand_int_range(rand, 0, 20) == 0)
@@ -84,6 +87,15 @@ static void draw_packets(Frame *frame, GRand *rand)
     frame->sizes[b % n].body += frame->coded[b];
 }
 
+/* Makes room for what is drawn of n blocks. */
+static void get_lengths(Frame *frame, size_t n)
+{
+  frame->coded = get(n, sizeof *frame->coded);
+  frame->lengths = get(2 * n, sizeof *frame->lengths);
+  frame->measured = get(2 * n, sizeof *frame->measured);
+  frame->distortions = get(2 * n, sizeof *frame->distortions);
+}
+
 static void frame_init(Frame *frame, GRand *rand)
 {
   static const uint32_t strides[STRIDES] = {CJ2K_HT_CUT_STRIDE, 11, 3};
@@ -102,9 +114,7 @@ static void frame_init(Frame *frame, GRand *rand)
                            .blocks = frame->plan_blocks};
   frame->blocks = get(n, sizeof *frame->blocks);
   frame->counts = get(1, sizeof *frame->counts);
-  frame->coded = get(n, sizeof *frame->coded);
-  frame->lengths = get(2 * (size_t)n, sizeof *frame->lengths);
-  frame->distortions = get(2 * (size_t)n, sizeof *frame->distortions);
+  get_lengths(frame, n);
   frame->sizes = get(frame->num_precincts, sizeof *frame->sizes);
   frame->weights = get(BANDS, sizeof *frame->weights);
   frame->steps = get(frame->num_precincts, sizeof *frame->steps);
@@ -121,7 +131,7 @@ static void frame_init(Frame *frame, GRand *rand)
                              .counts = frame->counts,
                              .capacity = 1000,
                              .coded = frame->coded,
-                             .lengths = frame->lengths,
+                             .lengths = frame->measured,
                              .distortions = frame->distortions,
                              .sizes = frame->sizes,
                              .weights = frame->weights,
@@ -155,7 +165,7 @@ static void frame_clear(Frame *frame)
       frame->sizes,         frame->weights,          frame->steps,
       frame->cut.result,    frame->cut.host_result,  frame->cut.list,
       frame->cut.host_list, frame->cut.host_lengths, frame->cut.host_distortions,
-      frame->cut.records};
+      frame->cut.records,   frame->measured};
 
   for (guint i = 0; i < G_N_ELEMENTS(memory); i++)
     put(memory[i]);

@@ -195,7 +195,9 @@ static void ht_measure(const void *arguments)
     for (uint32_t p = 0; p < measure->num_planes; p++) {
       uint32_t plane = measure->first_plane + p;
       size_t at = (size_t)b * measure->num_planes + p;
-      measure->lengths[at] = length_at(&frame->blocks[b], planes, plane);
+      measure->lengths[at] = p || !measure->first_is_coded
+                                 ? length_at(&frame->blocks[b], planes, plane)
+                                 : 0xDEADBEEF; /* nobody may use it */
       if (measure->distortions)
         measure->distortions[at] = gain_at(&frame->blocks[b], planes, plane);
     }

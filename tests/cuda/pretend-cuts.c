@@ -12,6 +12,7 @@
 
 gint num_cut;
 gint cuts_another;
+gint cuts_nothing;
 
 /* The hulls of measured blocks, and what is taken of them. */
 typedef struct {
@@ -26,7 +27,7 @@ static void make_hull(Measured *measured, uint32_t i)
 {
   const Cj2kCudaCut *cut = measured->cut;
   uint32_t b = i * cut->stride, n = 0;
-  const uint32_t *lengths = cut->lengths + 2 * (size_t)b;
+  const uint32_t lengths[2] = {cut->coded[b], cut->lengths[2 * (size_t)b + 1]};
   const uint64_t *distortions = cut->distortions + 2 * (size_t)b;
   Cj2kHullOption options[2];
 
@@ -40,7 +41,7 @@ static void make_hull(Measured *measured, uint32_t i)
     points[0].bytes -= 2;
   measured->fixed -= cut->coded[b];
   measured->saved += lengths[0] - MIN(lengths[0], lengths[1]);
-  memcpy(cut->host_lengths + 2 * (size_t)b, lengths, 2 * sizeof *lengths);
+  memcpy(cut->host_lengths + 2 * (size_t)b, lengths, sizeof lengths);
   memcpy(cut->host_distortions + 2 * (size_t)b, distortions, 2 * sizeof *distortions);
 }
 
@@ -154,7 +155,8 @@ static void cut_frame(const void *arguments)
   uint64_t headers = total - bodies + cut->limits->margin;
   if (coded && !over && total >= cut->limits->least) {
     cut->result->state = CJ2K_CUDA_CUT_WHOLE;
-  } else if (coded && over && total <= cut->limits->most && measured.saved > over + over / 4) {
+  } else if (coded && over && total <= cut->limits->most && measured.saved > over + over / 4 &&
+             !g_atomic_int_get(&cuts_nothing)) {
     uint32_t slope = take(&measured, cut->limits->budget - MIN(headers, cut->limits->budget));
     cut->result->state = slope && slope < UINT16_MAX ? CJ2K_CUDA_CUT_SOME : CJ2K_CUDA_CUT_NONE;
     if (cut->result->state == CJ2K_CUDA_CUT_SOME && !list_blocks(&measured))
@@ -176,7 +178,6 @@ cudaError_t cj2k_cuda_ht_cut(const Cj2kCudaCut *cut, cudaStream_t stream)
 
 /* ------------------------------------------------------------------------------ MQ: cut --- */
 
-gint cuts_nothing;
 gint retains_less;
 
 static bool leaves_out(uint32_t b)
