@@ -40,8 +40,7 @@ static void open_rate(Cj2kEncoder *encoder)
   const Cj2kEncoderParams *p = &setup->params;
   Cj2kRateEncoder *rate = &encoder->rate;
 
-  cj2k_rate_encoder_init(rate, encoder->plan, encoder->threads);
-  rate->coder = p->block_coder;
+  cj2k_rate_encoder_init(rate, encoder->plan, p->block_coder, encoder->threads);
   rate->block_style = p->codeblock_style;
   rate->guard_bits = p->guard_bits;
   rate->reversible = p->reversible_transform;

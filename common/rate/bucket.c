@@ -122,7 +122,7 @@ static void plan(Cj2kRateBucket *bucket, uint64_t number)
   }
   double room = capacity_after(bucket, number, average) - most;
   /* The frames that follow before this one's size is known share the room. */
-  double ceiling = rate + (room > 0 ? room / CJ2K_RATE_LAG : room);
+  double ceiling = rate + (room > 0 ? room / bucket->history->lag : room);
   uint64_t bytes = ceiling < 0x1p62 ? (uint64_t)MAX(ceiling, 0) : (uint64_t)1 << 62;
   entry->plan.ceiling = MIN(MAX(bytes, cj2k_average_least(average->rate)), average->peak);
   entry->plan.base = base_of(bucket, entry, expected);

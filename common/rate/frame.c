@@ -9,13 +9,16 @@
 
 #define HT_MAX_PLANES 24 /* planes measured at once */
 
-void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads)
+void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kBlockCoder coder,
+                            Cj2kThreads *threads)
 {
   *encoder = (Cj2kRateEncoder){.plan = plan,
+                               .coder = coder,
                                .threads = threads,
                                .estimate_stride = cj2k_estimate_stride(plan->num_coefficients),
                                .least_visual = 1};
-  cj2k_history_init(&encoder->history);
+  cj2k_history_init(&encoder->history,
+                    coder == CJ2K_CODER_HT ? CJ2K_RATE_LAG_HT : CJ2K_RATE_LAG_MQ);
   cj2k_bucket_init(&encoder->bucket, &encoder->history);
 }
 

@@ -76,7 +76,8 @@ typedef struct {
   Cj2kError *error;
 } Cj2kRateFrame;
 
-void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kThreads *threads);
+void cj2k_rate_encoder_init(Cj2kRateEncoder *encoder, Cj2kPlan *plan, Cj2kBlockCoder coder,
+                            Cj2kThreads *threads);
 /* Computes the visual weights of frames whose target has them. */
 void cj2k_rate_encoder_set_visual(Cj2kRateEncoder *encoder, Cj2kSeenAs seen_as,
                                   double pixels_per_degree);

@@ -7,9 +7,9 @@
   0.05 /* what is further off is a change of scene, and says nothing of the next                   \
         */
 
-void cj2k_history_init(Cj2kRateHistory *history)
+void cj2k_history_init(Cj2kRateHistory *history, uint32_t lag)
 {
-  *history = (Cj2kRateHistory){0};
+  *history = (Cj2kRateHistory){.lag = lag};
   g_mutex_init(&history->lock);
   g_cond_init(&history->recorded);
 }
@@ -26,7 +26,7 @@ uint64_t cj2k_history_teacher(const Cj2kRateHistory *history, uint64_t number)
 
   if (history->period)
     before = MIN(before, (history->first_film % history->period + before) % history->period);
-  return before ? number - MIN(before, CJ2K_RATE_LAG) : 0;
+  return before ? number - MIN(before, history->lag) : 0;
 }
 
 bool cj2k_history_recall(Cj2kRateHistory *history, uint64_t number, Cj2kRateMemory *memory,

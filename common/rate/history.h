@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What later frames learn from a frame, so that they need not search from the start. A frame learns
- * from the one CJ2K_RATE_LAG before it, however many are in flight, so that the bytes do not depend
- * on that number. The first CJ2K_RATE_LAG frames learn from frame 1.
+ * from the one `lag` before it, however many are in flight, so that the bytes do not depend on that
+ * number. The first `lag` frames learn from frame 1.
  *
  * Everything is forgotten at frames of the film whose number is a multiple of the period. These
  * begin like frame 1, so that a film that is cut there and encoded in parts has the same bytes.
@@ -14,7 +14,11 @@
 
 #include <glib.h>
 
-#define CJ2K_RATE_LAG    8
+/* The lag is the number of frames that can be coded at one time; behind a cut so many learn from
+ * another scene. MQ frames, which take longer, need more of them on a GPU. */
+#define CJ2K_RATE_LAG_HT 6
+#define CJ2K_RATE_LAG_MQ 8
+#define CJ2K_RATE_LAG    CJ2K_RATE_LAG_MQ /* the greatest */
 #define CJ2K_RATE_SLICES 64
 /* Entries, of frames by their numbers. The oldest that is needed is that from which the oldest
  * frame in flight learns, or the one before. */
@@ -36,6 +40,7 @@ typedef struct {
 typedef struct {
   GMutex lock;
   GCond recorded;
+  uint32_t lag;                       /* at most CJ2K_RATE_LAG */
   uint64_t numbers[CJ2K_RATE_MEMORY]; /* number of the frame of each entry, from 1; 0: none */
   Cj2kRateMemory entries[CJ2K_RATE_MEMORY];
   uint64_t period;     /* 0: nothing is ever forgotten */
@@ -43,7 +48,7 @@ typedef struct {
   uint64_t starving;   /* number of a frame that needs the slot of a later one; 0: none */
 } Cj2kRateHistory;
 
-void cj2k_history_init(Cj2kRateHistory *history);
+void cj2k_history_init(Cj2kRateHistory *history, uint32_t lag);
 void cj2k_history_clear(Cj2kRateHistory *history);
 
 /* The number of the frame from which frame `number` learns; 0: none. */

@@ -181,11 +181,11 @@ static void test_still(void)
   check(0, 0, 0, 0, 0);
 }
 
-/* At each of the three cuts eight frames learn from the scene before. The estimates of two scenes
+/* At each of the three cuts six frames learn from the scene before. The estimates of two scenes
  * are too far from it; the third one is about as long as the one before. */
 static void test_cuts(void)
 {
-  check(0, 22, 16, 16, 0);
+  check(0, 22, 12, 12, 0);
 }
 
 /* The bytes do not depend on the number of frames in flight. */

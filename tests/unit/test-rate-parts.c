@@ -134,24 +134,30 @@ static void record(Cj2kRateHistory *history, uint64_t number, double base)
 }
 
 /* Frame 1 learns from none, the next ones from frame 1, later ones from the frame a lag before. */
-static void test_history(void)
+static void check_history(uint32_t lag)
 {
   Cj2kRateHistory history;
   Cj2kRateMemory memory;
 
-  cj2k_history_init(&history);
+  cj2k_history_init(&history, lag);
   g_assert_false(cj2k_history_recall(&history, 1, &memory, NULL));
   for (uint64_t number = 1; number < 200; number++) {
     record(&history, number, (double)number);
     record(&history, number, -1); /* too late to have an effect */
     g_assert_true(cj2k_history_recall(&history, number + 1, &memory, NULL));
     uint64_t teacher = cj2k_history_teacher(&history, number + 1);
-    g_assert_cmpuint(teacher, ==, number < CJ2K_RATE_LAG + 1 ? 1 : number + 1 - CJ2K_RATE_LAG);
+    g_assert_cmpuint(teacher, ==, number < lag + 1 ? 1 : number + 1 - lag);
     g_assert_cmpfloat(memory.base, ==, (double)teacher);
   }
   record(&history, 200, 0); /* the frame failed, nothing can be learned from it */
-  g_assert_false(cj2k_history_recall(&history, 200 + CJ2K_RATE_LAG, &memory, NULL));
+  g_assert_false(cj2k_history_recall(&history, 200 + lag, &memory, NULL));
   cj2k_history_clear(&history);
+}
+
+static void test_history(void)
+{
+  check_history(CJ2K_RATE_LAG_HT);
+  check_history(CJ2K_RATE_LAG_MQ);
 }
 
 /* A frame learns from an early one also if one that is in flight beside that one has been recorded
@@ -164,7 +170,7 @@ static void test_history_in_flight(void)
     Cj2kRateHistory history;
     Cj2kRateMemory memory;
 
-    cj2k_history_init(&history);
+    cj2k_history_init(&history, CJ2K_RATE_LAG);
     for (uint64_t number = 1; number < first; number++)
       record(&history, number, 1);
     record(&history, first + distance, 0);
@@ -176,12 +182,12 @@ static void test_history_in_flight(void)
 }
 
 /* Each frame whose number in the film is a multiple of the period begins like frame 1. */
-static void test_period(void)
+static void check_period(uint32_t lag)
 {
   static const uint64_t first_films[] = {0, 3, 12, 19, UINT64_C(1) << 31};
   Cj2kRateHistory history;
 
-  cj2k_history_init(&history);
+  cj2k_history_init(&history, lag);
   history.period = 12;
   for (size_t i = 0; i < G_N_ELEMENTS(first_films); i++) {
     uint64_t begin = 1; /* the last frame that began anew */
@@ -193,10 +199,16 @@ static void test_period(void)
       if (number == begin)
         g_assert_cmpuint(teacher, ==, 0);
       else
-        g_assert_cmpuint(teacher, ==, MAX(begin, number > 8 ? number - 8 : 1));
+        g_assert_cmpuint(teacher, ==, MAX(begin, number > lag ? number - lag : 1));
     }
   }
   cj2k_history_clear(&history);
+}
+
+static void test_period(void)
+{
+  check_period(CJ2K_RATE_LAG_HT);
+  check_period(CJ2K_RATE_LAG_MQ);
 }
 
 static gpointer wait_for_frame_1(gpointer history)
@@ -215,7 +227,7 @@ static void test_history_interrupted(void)
   Cj2kRateMemory memory;
   bool interrupted = false;
 
-  cj2k_history_init(&history);
+  cj2k_history_init(&history, CJ2K_RATE_LAG);
   GThread *thread = g_thread_new("waits", wait_for_frame_1, &history);
   cj2k_history_interrupt(&history, 2);
   g_assert_true(GPOINTER_TO_INT(g_thread_join(thread)));
@@ -231,7 +243,7 @@ static void begin_bucket(Cj2kRateHistory *history, Cj2kRateBucket *bucket, uint6
 {
   const Cj2kAverage average = {.rate = 1000, .peak = 2000, .window = 10};
 
-  cj2k_history_init(history);
+  cj2k_history_init(history, CJ2K_RATE_LAG);
   cj2k_bucket_init(bucket, history);
   for (uint64_t number = 1; number <= frames; number++)
     cj2k_bucket_announce(bucket, number, &average);
@@ -307,7 +319,7 @@ static void test_history_waits(void)
 {
   Cj2kRateHistory history;
 
-  cj2k_history_init(&history);
+  cj2k_history_init(&history, CJ2K_RATE_LAG);
   GThread *thread = g_thread_new("later", recall_later, &history);
   record(&history, 3, 3);
   record(&history, 1, 0.5);
