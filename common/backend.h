@@ -279,7 +279,6 @@ typedef struct {
 struct Cj2kAheadJob {
   uint64_t least, budget, margin; /* bytes */
   uint64_t most;                  /* HT */
-  const double *weights;          /* HT: per band of the plan, as for cj2k_hulls_set_planes */
   uint64_t header_bytes;          /* MQ */
   uint64_t empty_bytes;           /* MQ: of a codestream without any block */
   Cj2kPlaceJob place; /* with packets; `again`, or what is retained, follows from the above */
@@ -310,7 +309,8 @@ typedef struct {
                              `passes`, `points` and `slopes` are not there then, and the codestream
                              may still be written until place() is done. NULL: not cut */
   bool cut_ahead; /* code, HT, with `ahead`: blocks have been cut as foreseen, after the records
-                     were made; place() with `cut` does the rest */
+                     were made, or are being cut, if the codestream exceeds the budget; place() with
+                     `cut` does the rest */
   const uint8_t *bytes; /* code or gather: bytes of all blocks, in host memory */
   bool placed;          /* code: the bytes are left to place(), there is no gather() */
   bool keeps_room;    /* code, HT: place() can code blocks again, each into the room that it has */

@@ -408,17 +408,34 @@ static uint64_t usual_room(const Cj2kEncoderFrame *frame)
   return has >= last ? MIN(has, more) : more;
 }
 
+/* HT frames in flight up to which a back end is to decide about them by itself if pictures are in
+ * its memory. With more, others are there while the host decides, and kernels that decide would
+ * only take their time. Pictures from the host come too slowly for that to matter, and the host has
+ * less to do. */
+#define FEW_HT 4
+
+/* Does it save time if the back end does all up to the packets at once? With several HT frames in
+ * flight only if there is something to decide. To select the passes of an MQ frame takes the host
+ * milliseconds. */
+static bool gains_at_once(const Cj2kEncoderFrame *frame)
+{
+  const Cj2kRateFrame *rate = &frame->rate;
+  uint32_t in_flight = frame->encoder->ring.size;
+
+  if (rate->encoder->coder != CJ2K_CODER_HT || in_flight == 1)
+    return true;
+  return rate->target.mode == CJ2K_RATE_CBR &&
+         (in_flight <= FEW_HT || frame->picture.memory != CJ2K_MEMORY_CUDA);
+}
+
 /* Makes room for packets that the back end may make together with code-blocks. Not if that was in
- * vain, or would have been, for the last frame: a film that moves has runs of such frames. HT does
- * without with several frames in flight: others would wait for it, and none waits for the host. To
- * select the passes of an MQ frame takes the host milliseconds. */
+ * vain, or would have been, for the last frame: a film that moves has runs of such frames. */
 static void set_place_target(Cj2kEncoderFrame *frame)
 {
   Cj2kRateFrame *rate = &frame->rate;
 
   rate->coder.target = (Cj2kPlaceTarget){0};
-  bool waits = frame->encoder->ring.size == 1 || rate->encoder->coder != CJ2K_CODER_HT;
-  if (!rate->may_leave || !waits || frame->not_foreseen)
+  if (!rate->may_leave || !gains_at_once(frame) || frame->not_foreseen)
     return;
   uint64_t room = usual_room(frame);
   if (!room)

@@ -77,7 +77,6 @@ static bool foresee_cut(const Cj2kRateFrame *frame, Cj2kAheadJob *job)
   job->least = (uint64_t)ceil(budget * CJ2K_HT_USED);
   job->budget = frame->target.ceilings.frame;
   job->most = job->budget + (uint64_t)(budget * CJ2K_HT_CUT_PART) - 1;
-  job->weights = frame->steps.weights;
   return cj2k_fit_margin(&task, &job->margin);
 }
 
@@ -184,11 +183,6 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
     take_estimate(frame, range, blocks.estimate, coded);
   if (coded->left_out)
     return CJ2K_OK;
-  coded->cut = blocks.cut_ahead && cj2k_can_leave(frame);
-  uint64_t bodies =
-      coded->cut ? 0
-                 : cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
-                                        blocks.blocks, blocks.lengths);
   if (blocks.packet_sizes)
     status = cj2k_layout_run_sizes(&frame->layout, frame->steps.components, blocks.packet_sizes,
                                    frame->error);
@@ -197,6 +191,12 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
   if (status != CJ2K_OK)
     return status;
   coded->total = frame->layout.size.total;
+  coded->cut = blocks.cut_ahead && cj2k_can_leave(frame) && coded->total > ahead.budget &&
+               coded->total <= ahead.most;
+  uint64_t bodies =
+      coded->cut ? 0
+                 : cj2k_ht_blocks_coded(&frame->ht, frame->encoder->plan, frame->steps.quantisers,
+                                        blocks.blocks, blocks.lengths);
   coded->useful = cj2k_ceilings_useful(ceilings, &frame->layout.size);
   coded->header_bytes = coded->total - bodies;
   coded->fits = cj2k_ceilings_fit(ceilings, &frame->layout.size);

@@ -240,7 +240,7 @@ static Cj2kStatus begin(Cj2kCudaEncoder *encoder, Cj2kEncodeSlot *slot, Cj2kCuda
   slot->status = cudaSuccess;
   /* The frame was cut ahead, but is not taken as it is: its packets are still being made. */
   if (kind != CJ2K_CUDA_STEP_PLACE)
-    cj2k_cuda_ahead_mq_end(slot);
+    cj2k_cuda_ahead_end(slot);
   slot->step = kind;
   cj2k_cuda_range_begin(doing);
   return CJ2K_OK;

@@ -174,7 +174,8 @@ typedef struct {
   Cj2kCudaMemory scratch;
   uint32_t scratch_bits;    /* for each sample, the most so far */
   Cj2kCudaGraph steps[4];   /* code() in one call; [1]: what is likely is measured, too; [2], [3]:
-                               and place() is done behind it */
+                               and place() is done behind it; or [2], only coding, on which it goes
+                               on (cj2k_cuda_ahead_goes_on) */
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, lengths, distortions */
@@ -274,14 +275,16 @@ typedef struct {
   bool launched;           /* it does, or has; MQ: and has cut the frame */
   Cj2kCudaMemory own;      /* on the device: HT: Cj2kCudaCutResult, then Cj2kCudaAgain per measured
                               block; MQ: Cj2kCudaMqCutState, bytes per band, Cj2kCudaMqTaken */
-  Cj2kCudaMemory host;     /* pinned: what the host gets; HT: and weights */
+  Cj2kCudaMemory host;     /* pinned: what the host gets */
   const uint8_t *out;      /* where the codestream goes */
   bool found;              /* it is what place() has asked for */
+  bool cuts;               /* HT: and that is a frame that has been cut */
   Cj2kAheadJob job;        /* MQ: a copy, because kernels may be launched again when room is made */
   Cj2kPacketSteps packets; /* those of the job; their steps have been sent */
   Cj2kPassCut cut;         /* MQ: the result */
-  /* MQ, several frames in flight. decided: the kernels have cut the frame, or left that to the
-   * host. pending: that was waited for, and what follows, up to blocks.done, was not. */
+  /* Several frames in flight. decided: the host knows what other frames learn from this one. MQ:
+   * the kernels have cut it, or left that to the host; HT: they are going to. pending: that was
+   * waited for, and what follows, up to blocks.done, was not. */
   cudaEvent_t decided;
   bool pending;
 } Cj2kCudaAheadStage;
@@ -483,7 +486,15 @@ void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 #define CJ2K_CUDA_AHEAD_KEY 9
 void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
+/* Is it enqueued behind coded blocks, on a stream that does not wait for other frames' kernels? The
+ * host then learns the size of the frame as soon as that is known. go_on: enqueues it. */
+bool cj2k_cuda_ahead_goes_on(const Cj2kEncodeSlot *slot);
+void cj2k_cuda_ahead_go_on(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t *key);
+/* Waits for the cut, if the rest is to be waited for later (`pending`). false: it is not. */
+bool cj2k_cuda_ahead_wait(Cj2kEncodeSlot *slot);
+/* Waits for the rest, if that is pending. */
+void cj2k_cuda_ahead_end(Cj2kEncodeSlot *slot);
 /* The results of code(): some blocks may have been coded again. */
 void cj2k_cuda_ahead_coded(Cj2kEncodeSlot *slot);
 /* Has the frame been cut, so that place() is done? */
@@ -500,10 +511,6 @@ uint32_t cj2k_cuda_ahead_restore(Cj2kEncodeSlot *slot, const Cj2kAgainJob *again
  * write is known when they are launched. */
 void cj2k_cuda_ahead_mq_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot);
-/* Waits for the cut, if the rest is to be waited for later (`pending`). false: it is not. */
-bool cj2k_cuda_ahead_mq_wait(Cj2kEncodeSlot *slot);
-/* Waits for the rest, if that is pending. */
-void cj2k_cuda_ahead_mq_end(Cj2kEncodeSlot *slot);
 /* Has the frame been cut? Else the host decides. */
 bool cj2k_cuda_ahead_mq_cut(Cj2kEncodeSlot *slot);
 void cj2k_cuda_ahead_mq_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
@@ -515,6 +522,8 @@ bool cj2k_cuda_ht_waits_once(const Cj2kEncodeSlot *slot);
 Cj2kPacketSize *cj2k_cuda_ht_packet_sizes(const Cj2kEncodeSlot *slot, void *counts);
 /* Likewise where the lengths of blocks lie. */
 uint32_t *cj2k_cuda_ht_lengths(const Cj2kEncodeSlot *slot, void *counts);
+/* Lets a kernel copy the records of coded blocks and the sizes of packets to the host. */
+void cj2k_cuda_ht_tell_host(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue);
 /* Bytes of the records of coded HT blocks, with counts and sizes of packets. */
 size_t cj2k_cuda_ht_coded_size(const Cj2kEncodeSlot *slot);
 /* Begins a step for HT blocks on `queue`; cj2k_cuda_ht_prepare comes before their kernels. */

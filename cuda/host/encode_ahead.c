@@ -7,12 +7,16 @@
  * it is done like without; blocks that were coded again in vain are coded once more. Rate control
  * takes a cut as it is: it asks for something else only if the codestream was not made, or is not
  * to be where it was foreseen. This is for HT; for MQ see encode_ahead_mq.c.
+ *
+ * With several frames in flight the host waits twice. One that is to be coded may wait for what
+ * this one teaches, which the host learns from the sizes of packets before the frame is cut. It
+ * knows then whether it is going to be, asks place() for that, and waits for the end.
  */
 #include "encode.h"
 
 #include <string.h>
 
-/* What the host gets, and what it tells; sizes of packets, weights and the list follow. */
+/* What the host gets, and what it tells; sizes of packets and the list follow. */
 typedef struct {
   Cj2kCudaAheadReport head;
   Cj2kCudaCutResult cut;
@@ -23,7 +27,6 @@ typedef struct {
 typedef struct {
   Report *report;
   Cj2kPacketSize *sizes;
-  double *weights;
   Cj2kCudaAgain *list;
 } HostParts;
 
@@ -39,8 +42,7 @@ static HostParts host_parts(const Cj2kEncodeSlot *slot)
   HostParts parts = {.report = slot->ahead.host.data};
 
   parts.sizes = (Cj2kPacketSize *)(void *)(parts.report + 1);
-  parts.weights = (double *)(void *)(parts.sizes + plan->num_precincts);
-  parts.list = (Cj2kCudaAgain *)(void *)(parts.weights + plan->num_bands);
+  parts.list = (Cj2kCudaAgain *)(void *)(parts.sizes + plan->num_precincts);
   return parts;
 }
 
@@ -53,7 +55,7 @@ static OwnParts own_parts(const Cj2kEncodeSlot *slot)
 
 void cj2k_cuda_ahead_init(Cj2kEncodeSlot *slot)
 {
-  if (slot->encoder->blocking && !slot->encoder->ht)
+  if (slot->encoder->blocking)
     CJ2K_CUDA_DO(&slot->queue, cudaEventCreateWithFlags(&slot->ahead.decided,
                                                         cj2k_cuda_encode_event_flags(slot)));
 }
@@ -93,28 +95,23 @@ void cj2k_cuda_ahead_reserve(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *place, si
   cj2k_cuda_packets_send_steps(slot, place->packets, queue);
 }
 
-/* Does a kernel know how to cut by what is measured? */
+/* Does a kernel know how to cut by what is measured? The weights of bands are there if the GPU
+ * chooses the steps by an estimate. */
 static bool is_cut(const Cj2kEncodeSlot *slot, const Cj2kMeasureJob *likely)
 {
-  return likely->distortions && !likely->first_plane &&
+  return slot->ht.estimate.rules && likely->distortions && !likely->first_plane &&
          likely->num_planes == CJ2K_CUDA_CUT_PLANES &&
          num_measured(slot, likely) <= CJ2K_CUDA_CUT_BLOCKS;
 }
 
-/* Can a kernel decide about this job? With several frames in flight it is not worth it: the host
- * decides about this frame while kernels code others, and most of the GPU is idle during a cut
- * (set_place_target of encoder/frame.c asks for none then). */
+/* Can a kernel decide about this job? With several frames in flight there is nothing to gain where
+ * nothing is to be decided: the host takes such a frame while kernels code others. */
 static bool is_usual(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  return !slot->encoder->blocking && cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized &&
-         slot->blocks.placed && (!job->likely || is_cut(slot, job->likely));
-}
+  bool decides = job->likely ? is_cut(slot, job->likely) : !slot->encoder->blocking;
 
-/* Does the GPU choose the steps by an estimate? Then it also makes their weights, which the host
- * cannot know yet. */
-static bool chooses_steps(const Cj2kEncodeSlot *slot)
-{
-  return slot->ht.estimate.rules != NULL;
+  return decides && cj2k_cuda_ahead_may(slot, job->ahead) && slot->packets.sized &&
+         slot->blocks.placed;
 }
 
 /* Puts what is different from frame to frame to where kernels read it. */
@@ -126,8 +123,6 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   host.report->limits =
       (Cj2kCudaCutLimits){ahead->least, ahead->budget, ahead->most, ahead->margin};
   host.report->head.target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
-  if (job->likely && !chooses_steps(slot))
-    memcpy(host.weights, ahead->weights, slot->encoder->plan->num_bands * sizeof *host.weights);
 }
 
 void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
@@ -139,8 +134,7 @@ void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
     return;
   size_t list = num_measured(slot, job->likely) * sizeof(Cj2kCudaAgain);
   cj2k_cuda_ahead_reserve(slot, &job->ahead->place, sizeof(Cj2kCudaCutResult) + list,
-                          sizeof(Report) + plan->num_precincts * sizeof(Cj2kPacketSize) +
-                              plan->num_bands * sizeof(double) + list);
+                          sizeof(Report) + plan->num_precincts * sizeof(Cj2kPacketSize) + list);
   slot->place.coded = slot->ht.job;
   if (cj2k_cuda_queue_ok(&slot->queue))
     tell(slot, job);
@@ -169,7 +163,7 @@ static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCu
       .lengths = on_device.lengths,
       .distortions = on_device.distortions,
       .sizes = cj2k_cuda_ht_packet_sizes(slot, slot->blocks.coded.device.data),
-      .weights = chooses_steps(slot) ? slot->ht.estimate.weights : host.weights,
+      .weights = slot->ht.estimate.weights,
       .steps = slot->packets.steps.data,
       .num_steps = packets->count,
       .behind_header = packets->behind_header,
@@ -214,14 +208,14 @@ void cj2k_cuda_ahead_download(Cj2kEncodeSlot *slot, const Cj2kCudaCopyTarget *ta
   cj2k_cuda_queue_mark(queue, "download");
 }
 
-void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+/* Makes what follows a cut. side: for blocks, beside packet headers. */
+static void make_packets(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCudaQueue *queue,
+                         const Cj2kCudaQueue *side)
 {
-  const Cj2kCudaQueue *queue = &slot->queue, *side = &slot->latency.coder;
   HostParts host = host_parts(slot);
   const Cj2kCudaPacketReport report = {&host.report->head.end, host.sizes,
                                        &host.report->head.counts};
 
-  cut(slot, job, queue);
   if (job->likely) {
     cj2k_cuda_queue_fork(queue, side, slot->ht.forked);
     cj2k_cuda_packets_cut_headers(slot, own_parts(slot).cut, queue);
@@ -229,7 +223,34 @@ void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
     cj2k_cuda_queue_join(queue, side, slot->ht.joined);
   }
   cj2k_cuda_packets_cut(slot, job->ahead->place.packets, own_parts(slot).cut, &report, queue);
-  cj2k_cuda_ahead_download(slot, &host.report->head.target);
+}
+
+void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  cut(slot, job, &slot->queue);
+  make_packets(slot, job, &slot->queue, &slot->latency.coder);
+  cj2k_cuda_ahead_download(slot, &host_parts(slot).report->head.target);
+}
+
+bool cj2k_cuda_ahead_goes_on(const Cj2kEncodeSlot *slot)
+{
+  return slot->ahead.wanted && slot->encoder->blocking;
+}
+
+void cj2k_cuda_ahead_go_on(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+{
+  const Cj2kCudaQueue *queue = &slot->queue, *place = &slot->place.queue;
+
+  cj2k_cuda_queue_fork(queue, place, slot->packets.coded);
+  cj2k_cuda_packets_code(slot, place);
+  cj2k_cuda_ht_tell_host(slot, place);
+  cj2k_cuda_queue_mark(place, "download");
+  cj2k_cuda_queue_record(place, slot->ahead.decided);
+  cj2k_cuda_ht_measure_ahead(slot, job->likely, queue);
+  cj2k_cuda_queue_join(place, queue, slot->ht.forked);
+  cut(slot, job, place);
+  make_packets(slot, job, place, queue);
+  cj2k_cuda_queue_record(place, slot->blocks.done);
 }
 
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
@@ -257,11 +278,32 @@ void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uin
 
 /* ------------------------------------------------------------------------------- results --- */
 
+bool cj2k_cuda_ahead_wait(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaAheadStage *stage = &slot->ahead;
+
+  stage->pending = stage->launched && stage->decided;
+  if (stage->pending)
+    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, stage->decided));
+  return stage->pending;
+}
+
 void cj2k_cuda_ahead_coded(Cj2kEncodeSlot *slot)
 {
-  if (!slot->ahead.launched || host_parts(slot).report->cut.state != CJ2K_CUDA_CUT_SOME)
+  if (!slot->ahead.launched || slot->ahead.pending ||
+      host_parts(slot).report->cut.state != CJ2K_CUDA_CUT_SOME)
     return;
   slot->ht.all_coded = slot->packets.current = false;
+}
+
+void cj2k_cuda_ahead_end(Cj2kEncodeSlot *slot)
+{
+  if (!slot->ahead.pending)
+    return;
+  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
+  slot->ahead.pending = false;
+  if (slot->encoder->ht)
+    cj2k_cuda_ahead_coded(slot);
 }
 
 /* Is a block that was coded at plane 0 to be coded again? Without bytes it need not be. */
@@ -310,10 +352,25 @@ static bool is_made(const Report *report)
 
 bool cj2k_cuda_ahead_has_cut(const Cj2kEncodeSlot *slot)
 {
-  if (!slot->ahead.launched)
-    return false;
+  if (!slot->ahead.launched || slot->ahead.pending)
+    return slot->ahead.pending;
   const Report *report = host_parts(slot).report;
   return report->cut.state == CJ2K_CUDA_CUT_SOME && is_made(report) && !report->head.counts.unlike;
+}
+
+/* Is the codestream that was made what a job asks for? */
+static bool is(const Cj2kEncodeSlot *slot, const Report *report, const Cj2kPlaceJob *job)
+{
+  return is_made(report) && job->out == slot->ahead.out && report->head.end <= job->size &&
+         (job->cut || same_list(slot, job->again));
+}
+
+/* Is the one that is being made likely to be it? */
+static bool will_be(const Report *report, const Cj2kPlaceJob *job)
+{
+  const Cj2kCudaCutLimits *limits = &report->limits;
+
+  return !job->again && job->size >= limits->least && job->size <= limits->budget;
 }
 
 bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
@@ -326,10 +383,19 @@ bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   if (!stage->launched || !slot->encoder->ht)
     return stage->found;
   const Report *report = host_parts(slot).report;
-  stage->found = is_made(report) && same_packets(slot, job->packets) && !job->retain &&
-                 job->out == stage->out && report->head.end <= job->size &&
-                 (job->cut || same_list(slot, job->again));
+  stage->cuts = stage->pending ? job->cut : report->cut.state == CJ2K_CUDA_CUT_SOME;
+  stage->found = same_packets(slot, job->packets) && !job->retain &&
+                 (stage->pending ? will_be(report, job) : is(slot, report, job));
   return stage->found;
+}
+
+/* Is the codestream that was made the one that place() was asked for? That is known before, unless
+ * place() came before kernels had decided. */
+static bool is_right(const Cj2kEncodeSlot *slot)
+{
+  const Report *report = host_parts(slot).report;
+
+  return is_made(report) && slot->ahead.cuts == (report->cut.state == CJ2K_CUDA_CUT_SOME);
 }
 
 void cj2k_cuda_ahead_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
@@ -337,7 +403,7 @@ void cj2k_cuda_ahead_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result
   HostParts host = host_parts(slot);
 
   result->unlike = host.report->head.counts.unlike;
-  result->packet_sizes = host.sizes;
+  result->packet_sizes = is_right(slot) ? host.sizes : NULL;
 }
 
 uint32_t cj2k_cuda_ahead_restore(Cj2kEncodeSlot *slot, const Cj2kAgainJob *again,

@@ -151,23 +151,6 @@ void cj2k_cuda_ahead_mq_launch(Cj2kEncodeSlot *slot)
 
 /* ------------------------------------------------------------------------------- results --- */
 
-bool cj2k_cuda_ahead_mq_wait(Cj2kEncodeSlot *slot)
-{
-  Cj2kCudaAheadStage *stage = &slot->ahead;
-
-  stage->pending = stage->launched && stage->decided;
-  if (stage->pending)
-    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, stage->decided));
-  return stage->pending;
-}
-
-void cj2k_cuda_ahead_mq_end(Cj2kEncodeSlot *slot)
-{
-  if (slot->ahead.pending)
-    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
-  slot->ahead.pending = false;
-}
-
 bool cj2k_cuda_ahead_mq_cut(Cj2kEncodeSlot *slot)
 {
   Cj2kCudaAheadStage *stage = &slot->ahead;

@@ -235,7 +235,7 @@ static void wait_for_step(Cj2kEncodeSlot *slot)
   bool found = slot->step == CJ2K_CUDA_STEP_MEASURE && slot->ht.found;
 
   if (slot->ahead.pending)
-    cj2k_cuda_ahead_mq_end(slot);
+    cj2k_cuda_ahead_end(slot);
   else if (slot->step == CJ2K_CUDA_STEP_PLACE || found)
     CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, slot->blocks.done));
   else if (slot->encoder->ht)
@@ -257,9 +257,9 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     fetch_results(slot, result);
     return;
   }
-  cudaEvent_t to = ht                    ? cj2k_cuda_encode_ht_end(slot)
-                   : slot->ahead.pending ? slot->ahead.decided
-                                         : slot->blocks.done;
+  cudaEvent_t to = slot->ahead.pending ? slot->ahead.decided
+                   : ht                ? cj2k_cuda_encode_ht_end(slot)
+                                       : slot->blocks.done;
   if (slot->transform.timed)
     result->ms_transform =
         elapsed(slot, CJ2K_CUDA_STEP_TRANSFORM, slot->transform.begin, slot->transform.done);
@@ -267,9 +267,9 @@ void cj2k_cuda_encode_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   if (slot->step != CJ2K_CUDA_STEP_GATHER || !slot->mq.prefetched)
     result->ms_block_coder = elapsed(slot, slot->step, from, to);
   fetch_results(slot, result);
-  /* After code() an MQ frame's download may still run, and an HT frame's measurement. */
-  bool ends = ht ? cj2k_cuda_encode_ht_end(slot) == slot->blocks.done
-                 : slot->ahead.launched && !slot->ahead.pending;
+  /* After code() a frame's packets may still be made, or an HT frame be measured. */
+  bool ends = ht ? cj2k_cuda_encode_ht_end(slot) == slot->blocks.done : slot->ahead.launched;
+  ends &= !slot->ahead.pending;
   if (slot->step != CJ2K_CUDA_STEP_CODE || ends)
     cj2k_cuda_marks_report(&slot->marks);
 }

@@ -281,6 +281,14 @@ static bool writes_to_host(const Cj2kEncodeSlot *slot)
   return slot->latency.coder.stream && !slot->blocks.placed;
 }
 
+void cj2k_cuda_ht_tell_host(const Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaPair *coded = &slot->blocks.coded;
+
+  CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
+                                           cj2k_cuda_ht_coded_size(slot), queue->stream));
+}
+
 /* Downloads records, and bytes [from, fetched). With one frame in flight kernels or the copier
  * bring the bytes, unless place() does. */
 static void download(Cj2kEncodeSlot *slot, uint64_t from, const Cj2kCudaQueue *queue)
@@ -288,8 +296,7 @@ static void download(Cj2kEncodeSlot *slot, uint64_t from, const Cj2kCudaQueue *q
   const Cj2kCudaPair *coded = &slot->blocks.coded, *bytes = &slot->blocks.bytes;
 
   if (slot->latency.coder.stream)
-    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_small(coded->host.data, coded->device.data,
-                                             cj2k_cuda_ht_coded_size(slot), queue->stream));
+    cj2k_cuda_ht_tell_host(slot, queue);
   else
     cj2k_cuda_queue_download(queue, &coded->host, &coded->device, 0, cj2k_cuda_ht_coded_size(slot));
   if (!slot->latency.coder.stream && slot->blocks.fetched > from && !slot->blocks.placed)
@@ -433,6 +440,20 @@ typedef struct {
   const Cj2kMeasureJob *likely; /* is measured as well; NULL: nothing is */
 } Step;
 
+/* Launches a frame, and what is done ahead, or only the coding of blocks if the rest goes on from
+ * there. */
+static void launch_or_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
+                           const Cj2kMeasureJob *likely, uint64_t from)
+{
+  if (cj2k_cuda_ahead_goes_on(slot)) {
+    code_all(slot);
+    return;
+  }
+  launch(slot, likely, from);
+  if (slot->ahead.wanted)
+    cj2k_cuda_ahead_launch(slot, job);
+}
+
 /* The quantisers are mostly others in each frame, if there is a budget: they are always sent. */
 static cudaError_t launch_step(void *ctx)
 {
@@ -441,9 +462,7 @@ static cudaError_t launch_step(void *ctx)
 
   slot->status = cudaSuccess;
   slot->blocks.quantisers_sent = false;
-  launch(slot, step->likely, 0);
-  if (slot->ahead.wanted)
-    cj2k_cuda_ahead_launch(slot, step->job);
+  launch_or_code(slot, step->job, step->likely, 0);
   return slot->status;
 }
 
@@ -459,7 +478,8 @@ static bool is_regular(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 /* launch() of a frame that is_regular(), and what is done ahead. */
 static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  const Cj2kMeasureJob *likely = cj2k_cuda_ht_waits_once(slot) ? job->likely : NULL;
+  bool measures = cj2k_cuda_ht_waits_once(slot) && !cj2k_cuda_ahead_goes_on(slot);
+  const Cj2kMeasureJob *likely = measures ? job->likely : NULL;
   const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   Cj2kCudaGraph *graph = &slot->ht.steps[2 * slot->ahead.wanted + (likely != NULL)];
   Step step = {slot, job, likely};
@@ -477,7 +497,7 @@ static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
       slot->ht.estimate.quad_rows,
       (uintptr_t)slot->ht.estimate.rules};
 
-  if (slot->ahead.wanted)
+  if (slot->ahead.wanted && !cj2k_cuda_ahead_goes_on(slot))
     cj2k_cuda_ahead_key(slot, job, key + 12);
   cj2k_cuda_graph_follow(graph, key, G_N_ELEMENTS(key));
   slot->status = cj2k_cuda_graph_run(graph, slot->queue.stream, launch_step, &step);
@@ -589,9 +609,9 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
   if (regular)
     launch_graph(slot, job);
   else
-    launch(slot, job->likely, from);
-  if (slot->ahead.wanted && !regular)
-    cj2k_cuda_ahead_launch(slot, job);
+    launch_or_code(slot, job, job->likely, from);
+  if (cj2k_cuda_ahead_goes_on(slot))
+    cj2k_cuda_ahead_go_on(slot, job);
   if (slot->ahead.wanted)
     cj2k_cuda_ahead_launched(slot, job);
   if (!late)
@@ -637,7 +657,8 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   launch_job(slot, job, from);
   /* If kernels choose the steps, the device has others than the host, until that knows them. */
   slot->blocks.quantisers_sent &= !ht->estimate.rules;
-  cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
+  if (!slot->ahead.launched || !slot->ahead.decided) /* else it is recorded behind the rest */
+    cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
 }
 
 /* ------------------------------------------------------------------------------- results --- */
@@ -658,6 +679,8 @@ void cj2k_cuda_encode_ht_wait(Cj2kEncodeSlot *slot)
   const Cj2kCudaQueue *queue = &slot->queue;
   bool parts = slot->latency.num_parts > 0;
 
+  if (slot->step == CJ2K_CUDA_STEP_CODE && cj2k_cuda_ahead_wait(slot))
+    return;
   copy_parts(slot);
   slot->latency.num_parts = 0;
   if (cj2k_cuda_encode_coder(slot)) {
@@ -733,8 +756,10 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     slot->ht.all_coded = slot->ahead.launched = false;
     return;
   }
-  if (counts->bytes > slot->ht.job.capacity)
+  if (counts->bytes > slot->ht.job.capacity) {
+    cj2k_cuda_ahead_end(slot);
     code_with_room(slot, counts->bytes);
+  }
   if (!slot->latency.coder.stream && !slot->ht.listed && !slot->blocks.placed)
     cj2k_cuda_blocks_fetch_rest(slot, &slot->blocks.bytes, slot->blocks.fetched, counts->bytes);
   /* Speculative download: the next frame takes about as many bytes. */

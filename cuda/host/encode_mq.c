@@ -380,7 +380,7 @@ void cj2k_cuda_encode_mq_wait(Cj2kEncodeSlot *slot)
   bool prefetched = slot->step == CJ2K_CUDA_STEP_GATHER && slot->mq.prefetched;
   bool quiet = cj2k_cuda_is_quiet(&slot->encoder->device);
 
-  if (slot->step == CJ2K_CUDA_STEP_CODE && cj2k_cuda_ahead_mq_wait(slot))
+  if (slot->step == CJ2K_CUDA_STEP_CODE && cj2k_cuda_ahead_wait(slot))
     return;
   /* With one frame in flight threads are woken early, so that the host's next work begins without
    * delay; if the bytes are left to place(), there is not much of it. */
@@ -429,7 +429,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
     const Cj2kCudaMqFrameCounts *counts = slot->blocks.coded.host.data;
     if (has_room(slot, counts))
       break;
-    cj2k_cuda_ahead_mq_end(slot);
+    cj2k_cuda_ahead_end(slot);
     code_with_room(slot, counts);
   }
   if (!cj2k_cuda_queue_ok(queue))
@@ -440,7 +440,7 @@ void cj2k_cuda_encode_mq_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
   slot->place.coded.coded = slot->mq.job.coded;
   cj2k_cuda_packets_coded(slot, result);
   if (!cj2k_cuda_ahead_mq_cut(slot)) {
-    cj2k_cuda_ahead_mq_end(slot);
+    cj2k_cuda_ahead_end(slot);
     if (!result->packet_sizes)
       fetch_records(slot);
   }

@@ -97,6 +97,21 @@ static void place_runs(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2k
   cj2k_cuda_queue_mark(queue, "place");
 }
 
+static void download(const Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                     const Cj2kCudaQueue *queue)
+{
+  const Cj2kCudaMemory *codestream = &slot->place.codestream;
+  size_t size = MIN(job->size, codestream->size);
+
+  if (job->pinned)
+    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_against(&slot->encoder->device, job->out, codestream->data,
+                                               size, queue->stream));
+  else
+    CJ2K_CUDA_DO(queue, cudaMemcpyAsync(job->out, codestream->data, size, cudaMemcpyDeviceToHost,
+                                        queue->stream));
+  cj2k_cuda_queue_mark(queue, "download");
+}
+
 /* Makes the codestream, without what is outside of packets or runs, and downloads it. */
 static void place_all(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kCudaQueue *queue)
 {
@@ -104,14 +119,18 @@ static void place_all(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job, const Cj2kC
     cj2k_cuda_packets_place(slot, job, queue);
   else
     place_runs(slot, job, queue);
-  const void *codestream = slot->place.codestream.data;
-  if (job->pinned)
-    CJ2K_CUDA_DO(queue, cj2k_cuda_copy_against(&slot->encoder->device, job->out, codestream,
-                                               job->size, queue->stream));
-  else
-    CJ2K_CUDA_DO(queue, cudaMemcpyAsync(job->out, codestream, job->size, cudaMemcpyDeviceToHost,
-                                        queue->stream));
-  cj2k_cuda_queue_mark(queue, "download");
+  download(slot, job, queue);
+}
+
+/* What code() has done ahead. With several frames in flight the codestream is downloaded when it is
+ * known that it is wanted, by the copy engine, as much as it may have: a kernel would take
+ * multiprocessors from other frames for as long as the bus needs. */
+static void take_ahead(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
+{
+  if (!slot->ahead.pending || !slot->encoder->ht)
+    return;
+  download(slot, job, &slot->place.queue);
+  cj2k_cuda_queue_record(&slot->place.queue, slot->blocks.done);
 }
 
 void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
@@ -120,9 +139,11 @@ void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   const Cj2kCudaQueue queue = stage->queue.stream ? stage->queue : slot->queue;
 
   stage->packets = job->packets != NULL;
-  if (cj2k_cuda_ahead_find(slot, job))
+  if (cj2k_cuda_ahead_find(slot, job)) {
+    take_ahead(slot, job);
     return;
-  cj2k_cuda_ahead_mq_end(slot);
+  }
+  cj2k_cuda_ahead_end(slot);
   if (job->out)
     prepare(stage, job, slot->encoder->likely_bytes, &queue);
   if (!cj2k_cuda_queue_ok(&queue))
