@@ -401,9 +401,13 @@ bench_film() {
   # A natural picture, of which parts differ more than those of the made one.
   if [ -n "$frames" ]; then
     python3 tests/gpu-bench-pictures.py "$frames" "$pictures" film
-    film+=("$pictures/film.ppm") step=(--block-coder ht --quant-step 0.0094) budget=(--block-coder ht --bits-per-pixel 4)
+    film+=("$pictures/film.ppm") step=(--block-coder ht --quant-step 0.0096) budget=(--block-coder ht --bits-per-pixel 4)
+    for n in 1 2 3; do
+      ours film.rgb.turn.cbr.$n encode --output device --in-flight 16 "${film[@]}" "${budget[@]}"
+      ours film.rgb.turn.step.$n encode --output device --in-flight 16 "${film[@]}" "${step[@]}"
+    done
     for where in device host; do
-      for n in 1 8 16; do
+      for n in 1 2 4 8 16; do
         ours film.rgb.cbr.$where.$n encode --output $where --in-flight $n "${film[@]}" "${budget[@]}"
         ours film.rgb.step.$where.$n encode --output $where --in-flight $n "${film[@]}" "${step[@]}"
       done
