@@ -220,26 +220,32 @@ static void test_refused(bool selects, uint32_t in_flight)
   test_picture_clear(&picture);
 }
 
-/* The GPU leaves it to the host to select passes, which it then gets. */
-static void test_left(void)
+/* Encodes with a fault in how the GPU cuts frames: the codestreams are those that the host makes.
+ */
+static void encode_with_fault(const Case *c, gint *fault, uint32_t in_flight)
 {
-  const Case c = {"MQ, not cut", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
   TestPicture picture;
   bool places;
 
-  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
-                    0, 0);
-  GByteArray *expected = encode_by_host(&c, &picture);
-  for (uint32_t in_flight = 1; in_flight <= 3; in_flight += 2) {
-    cuts_nothing = 1;
-    GByteArray *all = encode(&c, &picture, in_flight, false, &places);
-    cuts_nothing = 0;
-    report(is_same(all, expected), c.name, in_flight == 1 ? "one in flight" : "three in flight");
-    report(!num_cut && num_made == FRAMES - 1, c.name, "packets were made once");
-    g_byte_array_unref(all);
-  }
+  test_picture_init(&picture, SCENE_NATURAL, c->width, c->height, c->components, 8, false, NULL,
+                    NULL, 0, 0);
+  GByteArray *expected = encode_by_host(c, &picture);
+  *fault = 1;
+  GByteArray *all = encode(c, &picture, in_flight, false, &places);
+  *fault = 0;
+  report(is_same(all, expected), c->name, in_flight == 1 ? "one in flight" : "three in flight");
+  g_byte_array_unref(all);
   g_byte_array_unref(expected);
   test_picture_clear(&picture);
+}
+
+/* The GPU leaves it to the host to select passes, which it then gets. */
+static void test_left(uint32_t in_flight)
+{
+  const Case c = {"MQ, not cut", "block-coder=mq max-frame-bytes=900000", 2048, 1080, 3};
+
+  encode_with_fault(&c, &cuts_nothing, in_flight);
+  report(!num_cut && num_made == FRAMES - 1, c.name, "packets were made once");
 }
 
 /* The GPU does not cut a frame that the host expects to be cut. With several in flight the host has
@@ -247,20 +253,9 @@ static void test_left(void)
 static void test_not_cut(uint32_t in_flight)
 {
   const Case c = {"HT, not cut", "block-coder=ht max-frame-bytes=900000", 2048, 1080, 3};
-  TestPicture picture;
-  bool places;
 
-  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
-                    0, 0);
-  GByteArray *expected = encode_by_host(&c, &picture);
-  cuts_nothing = 1;
-  GByteArray *all = encode(&c, &picture, in_flight, false, &places);
-  cuts_nothing = 0;
-  report(is_same(all, expected), c.name, in_flight == 1 ? "one in flight" : "three in flight");
+  encode_with_fault(&c, &cuts_nothing, in_flight);
   report(!num_cut && num_again > 0, c.name, "blocks were coded again nevertheless");
-  g_byte_array_unref(all);
-  g_byte_array_unref(expected);
-  test_picture_clear(&picture);
 }
 
 /* The GPU cuts a block too many: the codestream is shorter than one that is cut may be, and the
@@ -268,22 +263,11 @@ static void test_not_cut(uint32_t in_flight)
 static void test_cut_in_vain(uint32_t in_flight)
 {
   const Case c = {"HT, cut in vain", "block-coder=ht max-frame-bytes=900000", 2048, 1080, 3};
-  TestPicture picture;
-  bool places;
 
-  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
-                    0, 0);
-  GByteArray *expected = encode_by_host(&c, &picture);
-  cuts_another = 1;
-  GByteArray *all = encode(&c, &picture, in_flight, false, &places);
-  cuts_another = 0;
-  report(is_same(all, expected), c.name, in_flight == 1 ? "one in flight" : "three in flight");
+  encode_with_fault(&c, &cuts_another, in_flight);
   /* of each place in the ring, from its second frame on */
   report(num_cut == (gint)in_flight * (FRAMES / (gint)in_flight / 2), c.name,
          "every other frame was cut in vain");
-  g_byte_array_unref(all);
-  g_byte_array_unref(expected);
-  test_picture_clear(&picture);
 }
 
 /* The estimate of the fourth frame is in other units: too large by half, so that it is not coded,
@@ -539,11 +523,11 @@ int main(void)
   test_refused(false, 3);
   test_refused(true, 1);
   test_refused(true, 3);
-  test_left();
-  test_not_cut(1);
-  test_not_cut(3);
-  test_cut_in_vain(1);
-  test_cut_in_vain(3);
+  for (uint32_t in_flight = 1; in_flight <= 3; in_flight += 2) {
+    test_left(in_flight);
+    test_not_cut(in_flight);
+    test_cut_in_vain(in_flight);
+  }
   test_estimate(192, 1);
   test_estimate(141, 0);
   test_kept(1);
