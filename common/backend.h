@@ -317,7 +317,8 @@ typedef struct {
   bool makes_packets; /* code: place() can make the packets */
   const Cj2kPacketSize *packet_sizes; /* code, with packet_sizes; place, with `packets`: by
                                          precinct. NULL: not made, because a header is longer than
-                                         any is expected, or all packets do not fit into `size` */
+                                         any is expected, all packets do not fit into `size`, or
+                                         `cut` is not what the back end did in the end */
   uint32_t *ht_lengths;               /* measure: [block][num_planes] exact cleanup bytes */
   uint64_t *ht_distortions; /* measure: [block][num_planes] decrease of the block's squared error,
                                in (step/16)^2, as cj2k_ht_cleanup_distortion defines it */

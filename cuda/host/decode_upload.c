@@ -50,6 +50,8 @@ static bool is_pinned(const void *memory)
   return attributes.type == cudaMemoryTypeHost;
 }
 
+/* Makes room for bytes of codestreams. What is likely, a sum over all tiles, is only asked for
+ * where memory grows. */
 static cudaError_t reserve(const Cj2kDecodeSlot *slot, Cj2kCudaMemory *memory, size_t size)
 {
   const Cj2kPlan *plan = slot->tables.plan; /* NULL before the first frame */

@@ -359,14 +359,14 @@ bool cj2k_cuda_ahead_has_cut(const Cj2kEncodeSlot *slot)
 }
 
 /* Is the codestream that was made what a job asks for? */
-static bool is(const Cj2kEncodeSlot *slot, const Report *report, const Cj2kPlaceJob *job)
+static bool is_as_asked(const Cj2kEncodeSlot *slot, const Report *report, const Cj2kPlaceJob *job)
 {
   return is_made(report) && job->out == slot->ahead.out && report->head.end <= job->size &&
          (job->cut || same_list(slot, job->again));
 }
 
 /* Is the one that is being made likely to be it? */
-static bool will_be(const Report *report, const Cj2kPlaceJob *job)
+static bool will_be_as_asked(const Report *report, const Cj2kPlaceJob *job)
 {
   const Cj2kCudaCutLimits *limits = &report->limits;
 
@@ -385,7 +385,7 @@ bool cj2k_cuda_ahead_find(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
   const Report *report = host_parts(slot).report;
   stage->cuts = stage->pending ? job->cut : report->cut.state == CJ2K_CUDA_CUT_SOME;
   stage->found = same_packets(slot, job->packets) && !job->retain &&
-                 (stage->pending ? will_be(report, job) : is(slot, report, job));
+                 (stage->pending ? will_be_as_asked(report, job) : is_as_asked(slot, report, job));
   return stage->found;
 }
 
