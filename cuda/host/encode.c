@@ -47,7 +47,7 @@ static void note_in_flight(Cj2kCudaEncoder *encoder, uint32_t frames)
 {
   encoder->device.one_in_flight = frames == 1;
   encoder->blocking = encoder->timeline.sparing = frames > 1;
-  encoder->launches_late = frames > 3; /* fewer do not hide the delay of it */
+  encoder->many = frames > 3;
 }
 
 static void *backend_open(const Cj2kEncoderParams *params, Cj2kPlan *plan, Cj2kThreads *threads,

@@ -76,7 +76,7 @@ typedef struct {
   bool ht, blocking;
   bool best;              /* HT: quantisation by rate and distortion; no band is reversible */
   bool component_streams; /* components have streams of their own */
-  bool launches_late;     /* kernels are launched only after their picture has been uploaded */
+  bool many;              /* frames are in flight, which hide delays in each other's work */
   size_t likely_bytes;    /* of a frame */
   uint32_t helpers;       /* threads that spin while they wait for the GPU's results */
   /* Shared by all slots, so that pictures are uploaded one after the other, each with the whole
@@ -174,8 +174,7 @@ typedef struct {
   Cj2kCudaMemory scratch;
   uint32_t scratch_bits;    /* for each sample, the most so far */
   Cj2kCudaGraph steps[4];   /* code() in one call; [1]: what is likely is measured, too; [2], [3]:
-                               and place() is done behind it; or [2], only coding, on which it goes
-                               on (cj2k_cuda_ahead_goes_on) */
+                               and place() is done behind it */
   Cj2kCudaMemory indices;   /* rate-effort=best: int32_t, where the coefficients are */
   uint64_t expected;        /* bytes that the frame is expected to take, from the last one */
   Cj2kCudaPair measured;    /* counts, band errors, lengths, distortions */
@@ -486,8 +485,8 @@ void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 #define CJ2K_CUDA_AHEAD_KEY 9
 void cj2k_cuda_ahead_launch(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
-/* Is it enqueued behind coded blocks, on a stream that does not wait for other frames' kernels? The
- * host then learns the size of the frame as soon as that is known. go_on: enqueues it. */
+/* Does the host learn the size of the frame as soon as that is known, before the rest is done, and
+ * place() download the codestream? go_on: enqueues what is behind coded blocks. */
 bool cj2k_cuda_ahead_goes_on(const Cj2kEncodeSlot *slot);
 void cj2k_cuda_ahead_go_on(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);
 void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t *key);

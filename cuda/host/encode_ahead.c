@@ -9,8 +9,9 @@
  * to be where it was foreseen. This is for HT; for MQ see encode_ahead_mq.c.
  *
  * With several frames in flight the host waits twice. One that is to be coded may wait for what
- * this one teaches, which the host learns from the sizes of packets before the frame is cut. It
- * knows then whether it is going to be, asks place() for that, and waits for the end.
+ * this one teaches, which the host learns from the sizes of packets before the frame is cut, by an
+ * event amid the frame's graph. It knows then whether it is going to be, asks place() for that,
+ * which downloads the codestream behind the graph, and waits for the end.
  */
 #include "encode.h"
 
@@ -237,20 +238,23 @@ bool cj2k_cuda_ahead_goes_on(const Cj2kEncodeSlot *slot)
   return slot->ahead.wanted && slot->encoder->blocking;
 }
 
+/* With many frames in flight all is done one after the other: others fill the GPU, and graphs with
+ * branches were measured to be slower. */
 void cj2k_cuda_ahead_go_on(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  const Cj2kCudaQueue *queue = &slot->queue, *place = &slot->place.queue;
+  const Cj2kCudaQueue *queue = &slot->queue;
+  const Cj2kCudaQueue *side = slot->encoder->many ? queue : &slot->place.queue;
 
-  cj2k_cuda_queue_fork(queue, place, slot->packets.coded);
-  cj2k_cuda_packets_code(slot, place);
-  cj2k_cuda_ht_tell_host(slot, place);
-  cj2k_cuda_queue_mark(place, "download");
-  cj2k_cuda_queue_record(place, slot->ahead.decided);
+  cj2k_cuda_queue_fork(queue, side, slot->packets.coded);
+  cj2k_cuda_packets_code(slot, side);
+  cj2k_cuda_ht_tell_host(slot, side);
+  cj2k_cuda_queue_mark(side, "download");
+  CJ2K_CUDA_DO(side, cj2k_cuda_graph_record(slot->ahead.decided, side->stream));
   cj2k_cuda_ht_measure_ahead(slot, job->likely, queue);
-  cj2k_cuda_queue_join(place, queue, slot->ht.forked);
-  cut(slot, job, place);
-  make_packets(slot, job, place, queue);
-  cj2k_cuda_queue_record(place, slot->blocks.done);
+  cj2k_cuda_queue_join(side, queue, slot->ht.forked);
+  cut(slot, job, side);
+  make_packets(slot, job, side, queue);
+  cj2k_cuda_queue_join(queue, side, slot->packets.coded);
 }
 
 void cj2k_cuda_ahead_launched(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)

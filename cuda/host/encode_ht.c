@@ -440,13 +440,13 @@ typedef struct {
   const Cj2kMeasureJob *likely; /* is measured as well; NULL: nothing is */
 } Step;
 
-/* Launches a frame, and what is done ahead, or only the coding of blocks if the rest goes on from
- * there. */
+/* Launches a frame and what is done ahead. */
 static void launch_or_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
                            const Cj2kMeasureJob *likely, uint64_t from)
 {
   if (cj2k_cuda_ahead_goes_on(slot)) {
     code_all(slot);
+    cj2k_cuda_ahead_go_on(slot, job);
     return;
   }
   launch(slot, likely, from);
@@ -478,8 +478,7 @@ static bool is_regular(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 /* launch() of a frame that is_regular(), and what is done ahead. */
 static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
-  bool measures = cj2k_cuda_ht_waits_once(slot) && !cj2k_cuda_ahead_goes_on(slot);
-  const Cj2kMeasureJob *likely = measures ? job->likely : NULL;
+  const Cj2kMeasureJob *likely = cj2k_cuda_ht_waits_once(slot) ? job->likely : NULL;
   const Cj2kCudaEncodeBlocks *blocks = &slot->ht.job;
   Cj2kCudaGraph *graph = &slot->ht.steps[2 * slot->ahead.wanted + (likely != NULL)];
   Step step = {slot, job, likely};
@@ -497,7 +496,7 @@ static void launch_graph(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
       slot->ht.estimate.quad_rows,
       (uintptr_t)slot->ht.estimate.rules};
 
-  if (slot->ahead.wanted && !cj2k_cuda_ahead_goes_on(slot))
+  if (slot->ahead.wanted)
     cj2k_cuda_ahead_key(slot, job, key + 12);
   cj2k_cuda_graph_follow(graph, key, G_N_ELEMENTS(key));
   slot->status = cj2k_cuda_graph_run(graph, slot->queue.stream, launch_step, &step);
@@ -610,8 +609,6 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
     launch_graph(slot, job);
   else
     launch_or_code(slot, job, job->likely, from);
-  if (cj2k_cuda_ahead_goes_on(slot))
-    cj2k_cuda_ahead_go_on(slot, job);
   if (slot->ahead.wanted)
     cj2k_cuda_ahead_launched(slot, job);
   if (!late)
@@ -657,8 +654,7 @@ void cj2k_cuda_encode_ht_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   launch_job(slot, job, from);
   /* If kernels choose the steps, the device has others than the host, until that knows them. */
   slot->blocks.quantisers_sent &= !ht->estimate.rules;
-  if (!slot->ahead.launched || !slot->ahead.decided) /* else it is recorded behind the rest */
-    cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
+  cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
 }
 
 /* ------------------------------------------------------------------------------- results --- */

@@ -129,8 +129,8 @@ static void take_ahead(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)
 {
   if (!slot->ahead.pending || !slot->encoder->ht)
     return;
-  download(slot, job, &slot->place.queue);
-  cj2k_cuda_queue_record(&slot->place.queue, slot->blocks.done);
+  download(slot, job, &slot->queue);
+  cj2k_cuda_queue_record(&slot->queue, slot->blocks.done);
 }
 
 void cj2k_cuda_encode_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job)

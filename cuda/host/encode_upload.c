@@ -272,7 +272,7 @@ static void end_copies(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue)
   if (queue == &slot->queue)
     return;
   /* A stream that waits with several kernels queued behind it slows uploads by some percent. */
-  if (encoder->launches_late)
+  if (encoder->many)
     CJ2K_CUDA_DO(queue, cudaEventSynchronize(slot->upload.uploaded));
   else
     cj2k_cuda_queue_wait(&slot->queue, slot->upload.uploaded);

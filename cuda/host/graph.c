@@ -60,6 +60,17 @@ cudaError_t cj2k_cuda_graph_run(Cj2kCudaGraph *graph, cudaStream_t stream,
   return graph->exec ? cudaGraphLaunch(graph->exec, stream) : launches(ctx);
 }
 
+cudaError_t cj2k_cuda_graph_record(cudaEvent_t event, cudaStream_t stream)
+{
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaError_t result = cudaStreamIsCapturing(stream, &status);
+  unsigned flags =
+      status == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+
+  CJ2K_CUDA_TRY(result, cudaEventRecordWithFlags(event, stream, flags));
+  return result;
+}
+
 void cj2k_cuda_graph_free(Cj2kCudaGraph *graph)
 {
   cj2k_cuda_graph_forget(graph);

@@ -31,6 +31,9 @@ void cj2k_cuda_graph_forget(Cj2kCudaGraph *graph);
  * `launches`. A graph that cannot be made is no error. */
 cudaError_t cj2k_cuda_graph_run(Cj2kCudaGraph *graph, cudaStream_t stream,
                                 Cj2kCudaLaunches launches, void *ctx);
+/* Records an event for which the host waits. Where a stream's work is made a graph, each launch of
+ * the graph records it. */
+cudaError_t cj2k_cuda_graph_record(cudaEvent_t event, cudaStream_t stream);
 void cj2k_cuda_graph_free(Cj2kCudaGraph *graph);
 
 #endif

@@ -53,11 +53,13 @@ static inline void cj2k_cuda_queue_follow(const Cj2kCudaQueue *queue, const Cj2k
 }
 
 /* Lets work on `side` begin behind all that `queue` has so far, and run beside what that gets
- * later. The timeline gets a mark there, else it would show the work from the last mark of `side`
- * on. */
+ * later, unless they are the same stream. The timeline gets a mark there, else it would show the
+ * work from the last mark of `side` on. */
 static inline void cj2k_cuda_queue_fork(const Cj2kCudaQueue *queue, const Cj2kCudaQueue *side,
                                         cudaEvent_t event)
 {
+  if (side->stream == queue->stream)
+    return;
   cj2k_cuda_queue_follow(side, queue, event);
   cj2k_cuda_queue_mark(side, CJ2K_CUDA_BEGIN);
 }
@@ -67,6 +69,8 @@ static inline void cj2k_cuda_queue_fork(const Cj2kCudaQueue *queue, const Cj2kCu
 static inline void cj2k_cuda_queue_join(const Cj2kCudaQueue *queue, const Cj2kCudaQueue *side,
                                         cudaEvent_t event)
 {
+  if (side->stream == queue->stream)
+    return;
   cj2k_cuda_queue_follow(queue, side, event);
   cj2k_cuda_queue_mark(queue, CJ2K_CUDA_BEGIN);
 }

@@ -183,6 +183,10 @@ STARTS(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, con
        (attributes, memory))
 STARTS(cudaEventElapsedTime, (float *ms, cudaEvent_t begin, cudaEvent_t end), (ms, begin, end))
 STARTS(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
+STARTS(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned flags),
+       (event, stream, flags))
+STARTS(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+       (stream, status))
 STARTS(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
        (stream, event, flags))
 STARTS(cudaMemcpyAsync,

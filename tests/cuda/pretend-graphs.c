@@ -2,6 +2,8 @@
 /* CUDA graphs of pretended kernels, for programs that are linked with pretend-runtime.c. */
 #include "pretend-graphs.h"
 
+#include "pretend.h"
+
 #include <glib.h>
 
 /* Work that a stream does: at once, or when a graph is launched that has captured it. So what has
@@ -50,6 +52,41 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
   *graph = (cudaGraph_t)(void *)capturing;
   capturing = NULL;
   return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+  (void)stream;
+  *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+typedef struct {
+  cudaEvent_t event;
+  cudaStream_t stream;
+} Record;
+
+static void record(const void *arguments)
+{
+  const Record *to_do = arguments;
+
+  cudaEventRecord(to_do->event, to_do->stream);
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+  cj2k_pretend_record(event, stream, capturing != NULL);
+  return cudaSuccess;
+}
+
+/* As the real one it refuses what only a capture may ask for. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
+{
+  const Record to_do = {event, stream};
+
+  if (flags == cudaEventRecordExternal)
+    return capturing ? pretend_put(record, &to_do, sizeof to_do) : cudaErrorInvalidValue;
+  return cudaEventRecord(event, stream);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)

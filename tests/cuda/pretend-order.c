@@ -15,7 +15,7 @@ typedef struct {
 } Known;
 
 struct PretendObject {
-  bool is_stream;
+  bool is_stream, captured;
   uint32_t place; /* of a stream */
   Known known;
 };
@@ -121,9 +121,10 @@ void pretend_object_check(const PretendObject *object)
 
 /* ------------------------------------------------------------------------------------ order --- */
 
-void pretend_record(PretendObject *event, const PretendObject *stream)
+void pretend_record(PretendObject *event, const PretendObject *stream, bool captured)
 {
   pretend_lock(&lock);
+  event->captured = captured;
   g_clear_pointer(&event->known.done, g_free);
   event->known.count = 0;
   learn_all(&event->known, &host);
@@ -144,6 +145,7 @@ void pretend_wait(PretendObject *stream, const PretendObject *event)
 void pretend_host_waited(const PretendObject *object)
 {
   pretend_lock(&lock);
+  g_assert_false(object->captured);
   learn_all(&host, &object->known);
   if (object->is_stream)
     learn(&host, object->place, counts[object->place]);

@@ -20,8 +20,9 @@ void pretend_object_free(PretendObject *object);
 /* Looks at it, as calls do that do not matter for the order. */
 void pretend_object_check(const PretendObject *object);
 
-/* cudaEventRecord and cudaStreamWaitEvent. */
-void pretend_record(PretendObject *event, const PretendObject *stream);
+/* cudaEventRecord and cudaStreamWaitEvent. captured: into a graph, for whose launches the host can
+ * then not wait by the event. */
+void pretend_record(PretendObject *event, const PretendObject *stream, bool captured);
 void pretend_wait(PretendObject *stream, const PretendObject *event);
 /* The host has waited for an event, or for all work of a stream. */
 void pretend_host_waited(const PretendObject *object);

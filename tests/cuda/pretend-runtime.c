@@ -551,6 +551,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
   return make(graph, false);
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+  *status = cudaStreamCaptureStatusNone;
+  return use(stream);
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
   (void)flags, (void)use(graph);
@@ -589,10 +595,21 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
   return destroy(event);
 }
 
+void cj2k_pretend_record(cudaEvent_t event, cudaStream_t stream, bool captured)
+{
+  pretend_record(object_of(event), object_of(stream), captured);
+}
+
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-  pretend_record(object_of(event), object_of(stream));
+  cj2k_pretend_record(event, stream, false);
   return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
+{
+  (void)flags;
+  return cudaEventRecord(event, stream);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)

@@ -33,5 +33,6 @@ void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream);
 /* pretend-order.h */
 PretendMoment cj2k_pretend_moment(cudaStream_t stream);
 bool cj2k_pretend_is_after(cudaStream_t stream, const PretendMoment *moment);
+void cj2k_pretend_record(cudaEvent_t event, cudaStream_t stream, bool captured);
 
 #endif
