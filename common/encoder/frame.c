@@ -410,8 +410,8 @@ static uint64_t usual_room(const Cj2kEncoderFrame *frame)
 
 /* HT frames in flight up to which a back end is to decide about them by itself if pictures are in
  * its memory. With more, others are there while the host decides, and kernels that decide would
- * only take their time. Pictures from the host come too slowly for that to matter, and the host has
- * a quarter less to do. */
+ * only take their time. Pictures from the host come too slowly for that to matter much, and the
+ * host has less to do. */
 #define FEW_HT 4
 
 /* Does it save time if the back end does all up to the packets at once? With several HT frames in

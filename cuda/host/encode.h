@@ -224,8 +224,8 @@ typedef struct {
 
 /* Bytes of blocks to the codestream (encode_place.c). */
 typedef struct {
-  Cj2kCudaQueue queue; /* several frames in flight: a stream for the end of a frame, which does not
-                          wait for other frames' kernels */
+  Cj2kCudaQueue queue; /* several frames in flight: a stream for what the host has decided, which
+                          does not wait for other frames' kernels */
   Cj2kCudaEncodeBlocks coded; /* of the last code() that left its bytes to place(); MQ: only where
                                  the records are */
   Cj2kCudaMemory list;        /* pinned; Cj2kCudaAgain */

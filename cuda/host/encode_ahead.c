@@ -126,6 +126,16 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   host.report->head.target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
 }
 
+/* Has the host got the records? CUDA does not promise that an event of a graph is not done any more
+ * as soon as the graph has been launched again. Here it never was, but the host would take the
+ * records of the frame before. */
+static bool is_told(const Cj2kEncodeSlot *slot)
+{
+  const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
+
+  return counts->bytes != UINT64_MAX;
+}
+
 void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kPlan *plan = slot->encoder->plan;
@@ -137,8 +147,10 @@ void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   cj2k_cuda_ahead_reserve(slot, &job->ahead->place, sizeof(Cj2kCudaCutResult) + list,
                           sizeof(Report) + plan->num_precincts * sizeof(Cj2kPacketSize) + list);
   slot->place.coded = slot->ht.job;
-  if (cj2k_cuda_queue_ok(&slot->queue))
-    tell(slot, job);
+  if (!cj2k_cuda_queue_ok(&slot->queue))
+    return;
+  tell(slot, job);
+  ((Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes = UINT64_MAX; /* see is_told() */
 }
 
 static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCudaQueue *queue)
@@ -287,9 +299,12 @@ bool cj2k_cuda_ahead_wait(Cj2kEncodeSlot *slot)
   Cj2kCudaAheadStage *stage = &slot->ahead;
 
   stage->pending = stage->launched && stage->decided;
-  if (stage->pending)
-    CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, stage->decided));
-  return stage->pending;
+  if (!stage->pending)
+    return false;
+  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, stage->decided));
+  if (cj2k_cuda_queue_ok(&slot->queue) && slot->encoder->ht && !is_told(slot))
+    CJ2K_CUDA_DO(&slot->queue, cudaStreamSynchronize(slot->queue.stream));
+  return true;
 }
 
 void cj2k_cuda_ahead_coded(Cj2kEncodeSlot *slot)
@@ -362,11 +377,12 @@ bool cj2k_cuda_ahead_has_cut(const Cj2kEncodeSlot *slot)
   return report->cut.state == CJ2K_CUDA_CUT_SOME && is_made(report) && !report->head.counts.unlike;
 }
 
-/* Is the codestream that was made what a job asks for? */
+/* Is the codestream that was made what a job asks for? With several frames in flight it has not
+ * been downloaded, but for one that is being made (take_ahead in encode_place.c). */
 static bool is_as_asked(const Cj2kEncodeSlot *slot, const Report *report, const Cj2kPlaceJob *job)
 {
-  return is_made(report) && job->out == slot->ahead.out && report->head.end <= job->size &&
-         (job->cut || same_list(slot, job->again));
+  return !slot->encoder->blocking && is_made(report) && job->out == slot->ahead.out &&
+         report->head.end <= job->size && (job->cut || same_list(slot, job->again));
 }
 
 /* Is the one that is being made likely to be it? */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define FRAMES     4
+#define MANY       10    /* frames, so that slots make graphs of what the GPU decides */
 #define MAX_CALLS  20000 /* more is a loop that does not end */
 #define HANG_AFTER 60    /* seconds */
 
@@ -47,6 +48,7 @@ typedef struct {
   bool parts;      /* decodes frames in parts */
   uint32_t slices; /* decodes in so many slices of rows */
   bool components; /* component-streams=on */
+  uint32_t frames; /* encodes so many; 0: FRAMES */
 } Case;
 
 #define IN_ROWS "progression-order=pcrl precincts=64x32,32x16 num-resolutions=3 "
@@ -64,6 +66,8 @@ static const Case cases[] = {
      false},
     {"encode MQ, cut by the GPU", "block-coder=mq max-frame-bytes=200000", 2, CJ2K_MEMORY_PINNED,
      false, true},
+    {"encode HT, cut by the GPU", "block-coder=ht max-frame-bytes=120000", 2, CJ2K_MEMORY_PINNED,
+     false, false, false, 0, false, MANY},
     {"encode HT as X'Y'Z'", "block-coder=ht quant-step=0.01 rgb-to-xyz=on", 1, CJ2K_MEMORY_HOST,
      false, false},
     {"encode MQ in layers", "block-coder=mq max-frame-bytes=4000 num-layers=3", 2, CJ2K_MEMORY_HOST,
@@ -230,12 +234,13 @@ static void receive_packet(Life *life, Cj2kEncoder *encoder, uint32_t frame)
 
 static void run_encoder(Life *life, Cj2kEncoder *encoder, const Cj2kPicture *picture)
 {
-  bool submitted[FRAMES] = {false};
+  bool submitted[MANY] = {false};
+  uint32_t frames = life->what->frames ? life->what->frames : FRAMES;
   Cj2kError error = {0};
-  for (uint32_t i = 0; i < FRAMES + life->what->in_flight; i++) {
+  for (uint32_t i = 0; i < frames + life->what->in_flight; i++) {
     if (i >= life->what->in_flight && submitted[i - life->what->in_flight])
       receive_packet(life, encoder, i - life->what->in_flight);
-    if (i >= FRAMES)
+    if (i >= frames)
       continue;
     call_faults_kernels();
     Cj2kStatus status = cj2k_encoder_submit(encoder, picture, NULL, &error);
@@ -505,7 +510,10 @@ static void test_case(const Case *what, const TestPicture *picture, uint32_t sha
   const char *name;
   life_init(&life, what, picture);
   num_cuts = 0;
+  if (strstr(what->name, "cut by the GPU"))
+    life.params.trace = trace;
   live(&life, NULL, 0, &name);
+  life.params.trace = what->traced ? trace : NULL;
   /* Without a GPU kernels mostly do nothing, and frames are far below their budget. */
   bool full = must_cut || (life.expected && g_bytes_get_size(life.expected) > 100000);
   if (num_cuts)

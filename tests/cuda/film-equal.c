@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Films on the GPU against the CPU: frames that learn from each other, move, cut and change their
- * rate. The GPU decides about most of them by itself, of MQ frames also with several in flight,
- * which this test counts; the codestreams must be the same. Prints TAP. film-equal [FRAMES]
+ * rate. The GPU decides about most of them by itself, also with several in flight, which this test
+ * counts; the codestreams must be the same. Prints TAP. film-equal [FRAMES]
  */
 #include "tests/unit/encoder-pictures.h"
 
@@ -30,6 +30,10 @@ static const struct {
     {"block-coder=ht quant-step=0.004", 1},
     {"block-coder=ht rate-control=lossless", 1},
     {"block-coder=ht rate-control=quality quality=90 max-frame-bytes=400000", 1},
+    {"block-coder=ht bits-per-pixel=2", 2},
+    {"block-coder=ht bits-per-pixel=4 plt=true", 3},
+    {"block-coder=ht bits-per-pixel=3 precincts=256x256 progression-order=rpcl sop=true eph=true",
+     5},
     {MQ "bits-per-pixel=2", 1},
     {MQ "bits-per-pixel=4 precincts=256x256 progression-order=rpcl sop=true eph=true", 1},
     {MQ "bits-per-pixel=3 visual-weights=csf tile-width=640 tile-height=400", 1},

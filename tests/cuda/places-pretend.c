@@ -12,10 +12,13 @@
 
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
+static uint32_t num_frames = FRAMES; /* that are encoded */
+
 typedef struct {
   const char *name, *options;
   uint32_t width, height, components;
   Cj2kFileFormat format;
+  bool changes; /* the budget, in the middle */
 } Case;
 
 #define SMALL "precincts=64x64,32x32 progression-order=rpcl "
@@ -94,6 +97,18 @@ static bool is_same(const GByteArray *a, const GByteArray *b)
   return a->len == b->len && !memcmp(a->data, b->data, a->len);
 }
 
+/* From the middle on a budget three times as large, for which memory must grow. */
+static void change_rate(Cj2kEncoder *encoder, const Case *c)
+{
+  Cj2kEncoderParams params;
+
+  cj2k_encoder_params_init(&params);
+  test_set_options(&params, c->options);
+  params.max_frame_bytes *= 3;
+  if (cj2k_encoder_set_rate(encoder, &params, NULL) != CJ2K_OK)
+    g_error("%s: rate not set", c->name);
+}
+
 static Cj2kEncoder *open_encoder(const Case *c, const TestPicture *picture, uint32_t in_flight,
                                  bool low_latency)
 {
@@ -130,15 +145,17 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
 
   num_placed = num_made = num_again = num_chosen = num_graphs = num_cut = 0;
   num_estimates = num_left_out = 0;
-  for (uint32_t i = 0; i < FRAMES + in_flight; i++) {
+  for (uint32_t i = 0; i < num_frames + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
       cj2k_encoder_release(encoder, &packet);
     }
-    if (i < FRAMES && cj2k_encoder_submit(encoder, &picture->picture, NULL, NULL) != CJ2K_OK)
+    if (c->changes && i == num_frames / 2)
+      change_rate(encoder, c);
+    if (i < num_frames && cj2k_encoder_submit(encoder, &picture->picture, NULL, NULL) != CJ2K_OK)
       g_error("%s: not submitted", c->name);
   }
-  *places = num_placed + num_made == FRAMES;
+  *places = num_placed + num_made == (gint)num_frames;
   cj2k_encoder_close(encoder);
   return all;
 }
@@ -299,6 +316,37 @@ static void test_estimate(uint32_t unit, gint left_out)
   g_byte_array_unref(all);
   g_byte_array_unref(expected);
   test_picture_clear(&picture);
+}
+
+/* Frames whose work, up to what the GPU decides, is a graph that is launched many times, also after
+ * the budget has changed. */
+static void test_graphs(uint32_t in_flight)
+{
+  const Case c = {"HT, many frames",
+                  "block-coder=ht max-frame-bytes=345600",
+                  1280,
+                  720,
+                  3,
+                  CJ2K_FILE_J2K,
+                  true};
+  gchar *name = g_strdup_printf("%s, %u in flight", c.name, in_flight);
+  TestPicture picture;
+  bool places;
+
+  num_frames = 16 * in_flight;
+  test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
+                    0, 0);
+  GByteArray *expected = encode_by_host(&c, &picture);
+  GByteArray *all = encode(&c, &picture, in_flight, false, &places);
+  g_print("# %u frames: %d cut, %d in graphs\n", num_frames, num_cut, num_graphs);
+  report(is_same(all, expected), name, "the same bytes");
+  report(num_cut > (gint)num_frames / 2 && num_graphs > (gint)num_frames / 2, name,
+         "most were cut by the GPU, in graphs");
+  g_byte_array_unref(all);
+  g_byte_array_unref(expected);
+  test_picture_clear(&picture);
+  num_frames = FRAMES;
+  g_free(name);
 }
 
 /* What must have happened in frames whose bytes were put to their places. */
@@ -528,6 +576,8 @@ int main(void)
     test_not_cut(in_flight);
     test_cut_in_vain(in_flight);
   }
+  for (uint32_t in_flight = 1; in_flight <= 5; in_flight++)
+    test_graphs(in_flight);
   test_estimate(192, 1);
   test_estimate(141, 0);
   test_kept(1);

@@ -15,6 +15,10 @@ typedef struct {
 
 static __thread GArray *capturing; /* Work; NULL: it is done at once */
 static __thread bool in_graph;     /* it is being done by a graph */
+static __thread GHashTable
+    *recorded; /* of a capture: events to the streams that have recorded them */
+static __thread GHashTable
+    *unjoined; /* streams whose work nobody has waited for since they waited */
 
 static void clear_work(void *work)
 {
@@ -43,15 +47,23 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
   g_assert_null(capturing);
   capturing = g_array_new(FALSE, FALSE, sizeof(Work));
   g_array_set_clear_func(capturing, clear_work);
+  recorded = g_hash_table_new(NULL, NULL);
+  unjoined = g_hash_table_new(NULL, NULL);
   return cudaSuccess;
 }
 
+/* As the real one it refuses to leave out a stream whose work has been captured. */
+
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-  (void)stream;
-  *graph = (cudaGraph_t)(void *)capturing;
-  capturing = NULL;
-  return cudaSuccess;
+  g_hash_table_remove(unjoined, stream);
+  bool joined = g_hash_table_size(unjoined) == 0;
+  g_clear_pointer(&recorded, g_hash_table_unref);
+  g_clear_pointer(&unjoined, g_hash_table_unref);
+  if (!joined)
+    g_clear_pointer(&capturing, g_array_unref);
+  *graph = (cudaGraph_t)(void *)g_steal_pointer(&capturing);
+  return joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
@@ -76,6 +88,19 @@ static void record(const void *arguments)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
   cj2k_pretend_record(event, stream, capturing != NULL);
+  if (capturing)
+    g_hash_table_insert(recorded, event, stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+  (void)flags;
+  cj2k_pretend_wait(stream, event);
+  if (capturing && g_hash_table_contains(recorded, event)) {
+    g_hash_table_remove(unjoined, g_hash_table_lookup(recorded, event));
+    g_hash_table_add(unjoined, stream);
+  }
   return cudaSuccess;
 }
 

@@ -34,5 +34,6 @@ void cj2k_pretend_writes(const void *memory, size_t size, cudaStream_t stream);
 PretendMoment cj2k_pretend_moment(cudaStream_t stream);
 bool cj2k_pretend_is_after(cudaStream_t stream, const PretendMoment *moment);
 void cj2k_pretend_record(cudaEvent_t event, cudaStream_t stream, bool captured);
+void cj2k_pretend_wait(cudaStream_t stream, cudaEvent_t event);
 
 #endif
