@@ -126,9 +126,9 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   host.report->head.target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
 }
 
-/* Has the host got the records? CUDA does not promise that an event of a graph is not done any more
- * as soon as the graph has been launched again. Here it never was, but the host would take the
- * records of the frame before. */
+/* Have records begun to come? CUDA does not promise that an event of a graph is pending again as
+ * soon as the graph has been launched. Here it always was; if not, the host would take the records
+ * of the frame before. */
 static bool is_told(const Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
@@ -150,7 +150,8 @@ void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   if (!cj2k_cuda_queue_ok(&slot->queue))
     return;
   tell(slot, job);
-  ((Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes = UINT64_MAX; /* see is_told() */
+  if (cj2k_cuda_ahead_goes_on(slot))
+    ((Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes = UINT64_MAX; /* see is_told() */
 }
 
 static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCudaQueue *queue)
@@ -296,14 +297,17 @@ void cj2k_cuda_ahead_key(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uin
 
 bool cj2k_cuda_ahead_wait(Cj2kEncodeSlot *slot)
 {
+  const Cj2kCudaQueue *queue = &slot->queue;
   Cj2kCudaAheadStage *stage = &slot->ahead;
 
   stage->pending = stage->launched && stage->decided;
   if (!stage->pending)
     return false;
-  CJ2K_CUDA_DO(&slot->queue, cj2k_cuda_encode_wait(slot, stage->decided));
-  if (cj2k_cuda_queue_ok(&slot->queue) && slot->encoder->ht && !is_told(slot))
-    CJ2K_CUDA_DO(&slot->queue, cudaStreamSynchronize(slot->queue.stream));
+  CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, stage->decided));
+  if (slot->encoder->ht && !is_told(slot))
+    CJ2K_CUDA_DO(queue, cudaStreamSynchronize(queue->stream));
+  if (slot->encoder->ht && !is_told(slot))
+    CJ2K_CUDA_DO(queue, cudaErrorUnknown);
   return true;
 }
 

@@ -19,6 +19,7 @@ static struct {
 } fault;
 
 static gint alive;          /* atomic */
+static gint graph_events;   /* atomic */
 static gint blind_launches; /* atomic */
 
 /* A call that fails is the thread's last error, until cudaGetLastError() is called. */
@@ -52,6 +53,11 @@ const char *call_faults_disarm(void)
 {
   g_atomic_int_set(&fault.armed, false);
   return g_atomic_pointer_get(&fault.failed);
+}
+
+int call_faults_graph_events(void)
+{
+  return g_atomic_int_get(&graph_events);
 }
 
 uint32_t call_faults_count(void)
@@ -183,8 +189,14 @@ STARTS(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, con
        (attributes, memory))
 STARTS(cudaEventElapsedTime, (float *ms, cudaEvent_t begin, cudaEvent_t end), (ms, begin, end))
 STARTS(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
-STARTS(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned flags),
-       (event, stream, flags))
+REPLACED(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned flags))
+{
+  g_atomic_int_add(&graph_events, flags == cudaEventRecordExternal);
+  return fails("cudaEventRecordWithFlags", WORKS)
+             ? failure()
+             : __real_cudaEventRecordWithFlags(event, stream, flags);
+}
+
 STARTS(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
        (stream, status))
 STARTS(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),

@@ -34,6 +34,8 @@ int call_faults_alive(void);
 int call_faults_blind_launches(void);
 /* The kernels that have been launched since the last call, as a set of bits. */
 uint64_t call_faults_kernels(void);
+/* Events so far that graphs record, for which the host can wait. */
+int call_faults_graph_events(void);
 /* Copies between host and device, in either direction, and does not fail. */
 bool call_faults_copy(void *to, const void *from, size_t size);
 

@@ -13,7 +13,7 @@
 
 /* pretend-coders.c */
 extern const void *seen_plane; /* the first one of the picture that was transformed last */
-extern gint num_graphs;        /* graphs that coded blocks */
+extern gint num_graphs;        /* times that graphs coded blocks */
 extern gint num_chosen;        /* frames whose blocks were coded as chosen, into new room */
 extern gint num_again;         /* lists of blocks that were coded again, into their room */
 extern gint longer_when_again; /* blocks are then longer than measured */
@@ -23,10 +23,11 @@ extern uint32_t odd_unit;      /* the others are in units of 128 */
 extern gint num_left_out; /* frames that were not coded, because the estimate was out of range */
 
 /* pretend-cuts.c */
-extern gint num_cut;      /* frames that the GPU has cut, or left whole */
-extern gint cuts_another; /* it then leaves out a block more than it should */
-extern gint cuts_nothing; /* the GPU then leaves it to the host */
-extern gint retains_less; /* without every second block */
+extern gint num_cut;           /* frames that the GPU has cut, or left whole */
+extern gint num_cut_in_graphs; /* of them, HT frames */
+extern gint cuts_another;      /* it then leaves out a block more than it should */
+extern gint cuts_nothing;      /* the GPU then leaves it to the host */
+extern gint retains_less;      /* without every second block */
 
 /* pretend-packets.c */
 extern gint num_placed; /* frames of which there was something to place */

@@ -11,6 +11,7 @@
 /* --------------------------------------------------------------------------------- cut --- */
 
 gint num_cut;
+gint num_cut_in_graphs;
 gint cuts_another;
 gint cuts_nothing;
 
@@ -163,7 +164,9 @@ static void cut_frame(const void *arguments)
       *cut->result = (Cj2kCudaCutResult){0};
   }
   set_cut_records(cut);
-  g_atomic_int_add(&num_cut, cut->result->state != CJ2K_CUDA_CUT_NONE);
+  bool is_cut = cut->result->state != CJ2K_CUDA_CUT_NONE;
+  g_atomic_int_add(&num_cut, is_cut);
+  g_atomic_int_add(&num_cut_in_graphs, is_cut && pretend_in_graph());
   *cut->host_result = *cut->result;
   g_free(measured.points);
   g_free(measured.counts);

@@ -13,12 +13,15 @@ typedef struct {
   void *arguments; /* a copy */
 } Work;
 
-static __thread GArray *capturing; /* Work; NULL: it is done at once */
-static __thread bool in_graph;     /* it is being done by a graph */
-static __thread GHashTable
-    *recorded; /* of a capture: events to the streams that have recorded them */
-static __thread GHashTable
-    *unjoined; /* streams whose work nobody has waited for since they waited */
+/* What a thread captures. */
+static __thread struct {
+  GArray *works;       /* Work; NULL: nothing is captured */
+  GHashTable *events;  /* that have been recorded, to their streams */
+  GHashTable *streams; /* that take part; those whose work nobody has waited for since to true */
+} capture;
+
+static __thread bool in_graph;              /* work is being done by a graph */
+static __thread cudaStream_t launch_stream; /* on which that was launched */
 
 static void clear_work(void *work)
 {
@@ -27,9 +30,9 @@ static void clear_work(void *work)
 
 cudaError_t pretend_put(void (*run)(const void *arguments), const void *arguments, size_t size)
 {
-  if (capturing) {
+  if (capture.works) {
     Work work = {run, g_memdup2(arguments, size)};
-    g_array_append_val(capturing, work);
+    g_array_append_val(capture.works, work);
   } else {
     run(arguments);
   }
@@ -41,77 +44,88 @@ bool pretend_in_graph(void)
   return in_graph;
 }
 
+static void take_part(cudaStream_t stream, bool unjoined)
+{
+  g_hash_table_insert(capture.streams, stream, GINT_TO_POINTER(unjoined));
+}
+
+static bool takes_part(cudaStream_t stream)
+{
+  return capture.works && g_hash_table_contains(capture.streams, stream);
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
-  (void)stream, (void)mode;
-  g_assert_null(capturing);
-  capturing = g_array_new(FALSE, FALSE, sizeof(Work));
-  g_array_set_clear_func(capturing, clear_work);
-  recorded = g_hash_table_new(NULL, NULL);
-  unjoined = g_hash_table_new(NULL, NULL);
+  (void)mode;
+  g_assert_null(capture.works);
+  capture.works = g_array_new(FALSE, FALSE, sizeof(Work));
+  g_array_set_clear_func(capture.works, clear_work);
+  capture.events = g_hash_table_new(NULL, NULL);
+  capture.streams = g_hash_table_new(NULL, NULL);
+  take_part(stream, false);
   return cudaSuccess;
 }
 
-/* As the real one it refuses to leave out a stream whose work has been captured. */
+static gboolean is_true(gpointer key, gpointer value, gpointer data)
+{
+  (void)key, (void)data;
+  return GPOINTER_TO_INT(value);
+}
 
+/* As the real one it refuses to leave out a stream whose work has been captured. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-  g_hash_table_remove(unjoined, stream);
-  bool joined = g_hash_table_size(unjoined) == 0;
-  g_clear_pointer(&recorded, g_hash_table_unref);
-  g_clear_pointer(&unjoined, g_hash_table_unref);
+  g_assert_true(takes_part(stream));
+  take_part(stream, false);
+  bool joined = !g_hash_table_find(capture.streams, is_true, NULL);
+  g_clear_pointer(&capture.events, g_hash_table_unref);
+  g_clear_pointer(&capture.streams, g_hash_table_unref);
   if (!joined)
-    g_clear_pointer(&capturing, g_array_unref);
-  *graph = (cudaGraph_t)(void *)g_steal_pointer(&capturing);
+    g_clear_pointer(&capture.works, g_array_unref);
+  *graph = (cudaGraph_t)(void *)g_steal_pointer(&capture.works);
   return joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {
-  (void)stream;
-  *status = capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *status = takes_part(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
-}
-
-typedef struct {
-  cudaEvent_t event;
-  cudaStream_t stream;
-} Record;
-
-static void record(const void *arguments)
-{
-  const Record *to_do = arguments;
-
-  cudaEventRecord(to_do->event, to_do->stream);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-  cj2k_pretend_record(event, stream, capturing != NULL);
-  if (capturing)
-    g_hash_table_insert(recorded, event, stream);
+  cj2k_pretend_record(event, stream, takes_part(stream));
+  if (takes_part(stream))
+    g_hash_table_insert(capture.events, event, stream);
   return cudaSuccess;
 }
 
+/* In a capture it is an error to wait for an event of something else. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
   (void)flags;
   cj2k_pretend_wait(stream, event);
-  if (capturing && g_hash_table_contains(recorded, event)) {
-    g_hash_table_remove(unjoined, g_hash_table_lookup(recorded, event));
-    g_hash_table_add(unjoined, stream);
+  if (capture.works && g_hash_table_contains(capture.events, event)) {
+    take_part(g_hash_table_lookup(capture.events, event), false);
+    take_part(stream, true);
+  } else {
+    g_assert_false(takes_part(stream));
   }
   return cudaSuccess;
+}
+
+/* An event that each launch of a graph records. */
+static void record(const void *event)
+{
+  cudaEventRecord(*(const cudaEvent_t *)event, launch_stream);
 }
 
 /* As the real one it refuses what only a capture may ask for. */
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
 {
-  const Record to_do = {event, stream};
-
-  if (flags == cudaEventRecordExternal)
-    return capturing ? pretend_put(record, &to_do, sizeof to_do) : cudaErrorInvalidValue;
-  return cudaEventRecord(event, stream);
+  if (flags != cudaEventRecordExternal)
+    return cudaEventRecord(event, stream);
+  return takes_part(stream) ? pretend_put(record, &event, sizeof event) : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
@@ -125,9 +139,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
   const GArray *works = (const GArray *)(const void *)exec;
 
-  (void)stream;
-  g_assert_null(capturing);
+  g_assert_null(capture.works);
   in_graph = true;
+  launch_stream = stream;
   for (guint i = 0; i < works->len; i++) {
     const Work *work = &g_array_index(works, Work, i);
     work->run(work->arguments);
