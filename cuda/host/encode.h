@@ -76,7 +76,7 @@ typedef struct {
   bool ht, blocking;
   bool best;              /* HT: quantisation by rate and distortion; no band is reversible */
   bool component_streams; /* components have streams of their own */
-  bool many;              /* frames are in flight, which hide delays in each other's work */
+  bool many;              /* so many frames in flight that they hide delays in each other's work */
   size_t likely_bytes;    /* of a frame */
   uint32_t helpers;       /* threads that spin while they wait for the GPU's results */
   /* Shared by all slots, so that pictures are uploaded one after the other, each with the whole

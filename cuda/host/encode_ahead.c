@@ -126,14 +126,24 @@ static void tell(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
   host.report->head.target = (Cj2kCudaCopyTarget){ahead->place.out, ahead->place.size};
 }
 
-/* Have records begun to come? CUDA does not promise that an event of a graph is pending again as
- * soon as the graph has been launched. Here it always was; if not, the host would take the records
- * of the frame before. */
+/* Of the blocks of an HT frame, as long as the host does not have its records. */
+#define NOT_TOLD UINT64_MAX
+
+static void expect_records(Cj2kEncodeSlot *slot)
+{
+  Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
+
+  counts->bytes = NOT_TOLD;
+}
+
+/* Have the records that the host waits for begun to come? CUDA does not promise that an event of a
+ * graph is pending again as soon as the graph has been launched. Here it always was; if not, the
+ * host would take the records of the frame before. The event of an MQ frame is of no graph. */
 static bool is_told(const Cj2kEncodeSlot *slot)
 {
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
 
-  return counts->bytes != UINT64_MAX;
+  return !slot->encoder->ht || counts->bytes != NOT_TOLD;
 }
 
 void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
@@ -151,7 +161,7 @@ void cj2k_cuda_ahead_prepare(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
     return;
   tell(slot, job);
   if (cj2k_cuda_ahead_goes_on(slot))
-    ((Cj2kCudaEncodeCounts *)slot->blocks.coded.host.data)->bytes = UINT64_MAX; /* see is_told() */
+    expect_records(slot);
 }
 
 static void cut(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kCudaQueue *queue)
@@ -304,9 +314,9 @@ bool cj2k_cuda_ahead_wait(Cj2kEncodeSlot *slot)
   if (!stage->pending)
     return false;
   CJ2K_CUDA_DO(queue, cj2k_cuda_encode_wait(slot, stage->decided));
-  if (slot->encoder->ht && !is_told(slot))
+  if (!is_told(slot))
     CJ2K_CUDA_DO(queue, cudaStreamSynchronize(queue->stream));
-  if (slot->encoder->ht && !is_told(slot))
+  if (!is_told(slot))
     CJ2K_CUDA_DO(queue, cudaErrorUnknown);
   return true;
 }

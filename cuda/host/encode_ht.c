@@ -441,8 +441,8 @@ typedef struct {
 } Step;
 
 /* Launches a frame and what is done ahead. */
-static void launch_or_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
-                           const Cj2kMeasureJob *likely, uint64_t from)
+static void launch_frame(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, const Cj2kMeasureJob *likely,
+                         uint64_t from)
 {
   if (cj2k_cuda_ahead_goes_on(slot)) {
     code_all(slot);
@@ -462,7 +462,7 @@ static cudaError_t launch_step(void *ctx)
 
   slot->status = cudaSuccess;
   slot->blocks.quantisers_sent = false;
-  launch_or_code(slot, step->job, step->likely, 0);
+  launch_frame(slot, step->job, step->likely, 0);
   return slot->status;
 }
 
@@ -608,7 +608,7 @@ static void launch_job(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job, uint64_t fr
   if (regular)
     launch_graph(slot, job);
   else
-    launch_or_code(slot, job, job->likely, from);
+    launch_frame(slot, job, job->likely, from);
   if (slot->ahead.wanted)
     cj2k_cuda_ahead_launched(slot, job);
   if (!late)

@@ -169,7 +169,7 @@ static bool run_case(uint32_t number, uint32_t frames)
   const char *options = cases[number].options;
   uint32_t in_flight = cases[number].in_flight;
 
-  frames *= in_flight > 1 ? 2 : 1; /* so that each place in the ring has some */
+  frames *= in_flight > 1 ? 2 : 1; /* so that each place in the ring has several */
   GPtrArray *cpu = encode(options, in_flight, CJ2K_BACKEND_CPU, NULL, frames);
   GPtrArray *cuda = encode(options, in_flight, CJ2K_BACKEND_CUDA, NULL, frames);
 
