@@ -228,7 +228,10 @@ typedef struct {
                           does not wait for other frames' kernels */
   Cj2kCudaEncodeBlocks coded; /* of the last code() that left its bytes to place(); MQ: only where
                                  the records are */
-  Cj2kCudaMemory list;        /* pinned; Cj2kCudaAgain */
+  Cj2kCudaMemory list;        /* pinned; per block: Cj2kCudaAgain, then uint32_t: their number */
+  uint32_t most_listed;       /* for so many a graph is made: 0, or 64 times a power of two */
+  uint32_t few_listed;        /* frames in a row with less than a quarter of them */
+  Cj2kCudaGraph again;        /* blocks of the list are coded again, and packets made */
   Cj2kCudaMemory runs;        /* pinned; Cj2kByteRun */
   Cj2kCudaMemory codestream;  /* to be downloaded, without headers */
   bool packets;               /* the last place() was for packets */
@@ -255,6 +258,7 @@ typedef struct {
   cudaEvent_t coded;   /* blocks have been coded, for what goes on on another stream */
   Cj2kCudaMemory work; /* of all arrays */
   Cj2kCudaPacketArrays arrays;
+  uint64_t room;           /* for the codestream of the last place() */
   Cj2kCudaMemory end;      /* pinned; uint64_t: end of the codestream */
   Cj2kCudaMemory steps;    /* pinned; Cj2kPacketStep */
   Cj2kCudaMemory retained; /* pinned; MQ, per block: uint32_t lengths, then uint8_t passes */
@@ -443,8 +447,13 @@ void cj2k_cuda_packets_reserve(Cj2kEncodeSlot *slot);
 void cj2k_cuda_packets_code(Cj2kEncodeSlot *slot, const Cj2kCudaQueue *queue);
 /* The results of code(). */
 void cj2k_cuda_packets_coded(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *result);
-/* Makes packets and puts them to their places in slot->place.codestream. */
-void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+/* What place() needs on the host to make packets, and the records of MQ blocks that are retained.
+ */
+void cj2k_cuda_packets_prepare(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                               const Cj2kCudaQueue *queue);
+/* Makes packets, behind that, and puts them to their places in slot->place.codestream. headers: are
+ * they made? Else code() has made them. */
+void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool headers,
                              const Cj2kCudaQueue *queue);
 /* Their sizes, when that is done; NULL: they had no room. */
 const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot);

@@ -201,8 +201,8 @@ static void make_headers(Cj2kEncodeSlot *slot, const Cj2kEncodedBlock *blocks,
   cj2k_cuda_queue_mark(queue, "headers");
 }
 
-/* room, cut: as in Cj2kCudaPacketPlaces. */
-static void find_places(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, uint64_t room,
+/* cut: as in Cj2kCudaPacketPlaces. */
+static void find_places(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
                         const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
                         const Cj2kCudaQueue *queue)
 {
@@ -213,7 +213,7 @@ static void find_places(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, ui
                                        .behind_all = packets->behind_all,
                                        .sop = packets->sop,
                                        .lengths = packets->plt ? arrays->lengths : NULL,
-                                       .room = room,
+                                       .room = slot->place.codestream.size,
                                        .sizes = device_sizes(slot),
                                        .places = arrays->places,
                                        .end = arrays->end,
@@ -273,22 +273,27 @@ void cj2k_cuda_packets_coded(const Cj2kEncodeSlot *slot, Cj2kEncodeResult *resul
   result->packet_sizes = sized ? host_sizes(slot) : NULL;
 }
 
-void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+void cj2k_cuda_packets_prepare(Cj2kEncodeSlot *slot, const Cj2kPlaceJob *job,
+                               const Cj2kCudaQueue *queue)
+{
+  slot->packets.room = job->size;
+  cj2k_cuda_packets_send_steps(slot, job->packets, queue);
+  if (job->retain && cj2k_cuda_queue_ok(queue))
+    retain(slot, job->retain, queue);
+}
+
+/* The room is that of the codestream on the device, which is the same for many frames, so that the
+ * launches may be those of a graph; cj2k_cuda_packets_sizes() compares with what there is on the
+ * host. */
+void cj2k_cuda_packets_place(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets, bool headers,
                              const Cj2kCudaQueue *queue)
 {
-  Cj2kCudaPacketStage *stage = &slot->packets;
-
-  cj2k_cuda_packets_send_steps(slot, job->packets, queue);
-  if (!cj2k_cuda_queue_ok(queue))
-    return;
-  if (job->retain)
-    retain(slot, job->retain, queue);
-  if (job->again || job->retain || !stage->current)
-    make_headers(slot, slot->place.coded.coded, NULL, queue);
-  stage->current = !job->again;
-  const Cj2kCudaPacketReport report = {stage->end.data, host_sizes(slot),
+  const Cj2kCudaPacketReport report = {slot->packets.end.data, host_sizes(slot),
                                        slot->blocks.coded.host.data};
-  find_places(slot, job->packets, job->size, NULL, &report, queue);
+
+  if (headers)
+    make_headers(slot, slot->place.coded.coded, NULL, queue);
+  find_places(slot, packets, NULL, &report, queue);
   put_packets(slot, queue);
 }
 
@@ -302,12 +307,13 @@ void cj2k_cuda_packets_cut(Cj2kEncodeSlot *slot, const Cj2kPacketSteps *packets,
                            const Cj2kCudaCutResult *cut, const Cj2kCudaPacketReport *report,
                            const Cj2kCudaQueue *queue)
 {
-  find_places(slot, packets, slot->place.codestream.size, cut, report, queue);
+  find_places(slot, packets, cut, report, queue);
   put_packets(slot, queue);
 }
 
 const Cj2kPacketSize *cj2k_cuda_packets_sizes(const Cj2kEncodeSlot *slot)
 {
   const uint64_t *end = slot->packets.end.data;
-  return *end == CJ2K_CUDA_NO_ROOM ? NULL : host_sizes(slot);
+
+  return *end > slot->packets.room ? NULL : host_sizes(slot);
 }
