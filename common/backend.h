@@ -200,13 +200,13 @@ typedef struct {
   uint32_t num_blocks;
   const Cj2kHtChoice *choices;    /* HT: choice for each block; NULL: plane 0 and the cleanup pass
                                      only, for all blocks */
-  const Cj2kEstimateRange *range; /* HT, all blocks at plane 0: estimates what they take. If that is
-                                     out of range, the blocks need not be coded, and of the results
-                                     only the estimate is valid. Else, if the range has bases (one
-                                     is that of quantisers), blocks are coded, and what is likely
-                                     and ahead done, with the quantisers and weights of
-                                     cj2k_estimate_base(). NULL: does not */
-  const Cj2kStepRule *rules;      /* per band of the plan, with a range that has bases */
+  const Cj2kEstimateRange *range; /* HT, all blocks at plane 0: estimates what they take, with
+                                     several steps if that follows from it. If it is out of range,
+                                     the blocks need not be coded, and of the results only the
+                                     estimates are valid. Else, if the range has ratios, blocks are
+                                     coded, and what is likely and ahead done, with the quantisers
+                                     and weights of the base that is chosen. NULL: does not */
+  const Cj2kStepRule *rules;      /* per band of the plan, with a range that has ratios */
   bool may_place; /* the bytes may be left to place(): the host does not read them. The same for all
                      steps of a frame */
   bool packet_sizes; /* all blocks: packet_sizes may be filled, with all passes in the only layer.
@@ -326,8 +326,9 @@ typedef struct {
       *band_errors; /* measure: squared quantisation error of each band at plane 0 in (step/1024)^2,
                        against the unquantised coefficients: e = q ? trunc ((t - q - 0.5f) *
                        1024.0f) : trunc (t * 1024.0f), t = |v| * inv_scale in fp32, sum of e^2 */
-  uint64_t estimate;  /* measure with quad_rows, code with `range`: what the rows of quads take at
-                         plane 0, in sixteenths of a bit (shared/ht_estimate.h) */
+  /* measure with quad_rows (one), code with `range` (as many as follow from it): what the rows of
+   * quads take at plane 0, in sixteenths of a bit (shared/ht_estimate.h) */
+  uint64_t estimates[CJ2K_MOST_ESTIMATES];
   uint64_t saturated; /* coefficients clipped to Mb bit-planes; not what code() has measured as
                          likely, because it has counted them itself */
   uint64_t unlike;    /* place: blocks that were not as long as measured */

@@ -225,42 +225,47 @@ static Cj2kStatus measure(void *backend, Cj2kEncodeSlot *slot, const Cj2kMeasure
   (void)error;
   begin_step(slot);
   if (job->quad_rows)
-    slot->result.estimate = cj2k_encode_estimate(slot, job->quantisers, job->quad_rows);
+    slot->result.estimates[0] = cj2k_encode_estimate(slot, job->quantisers, job->quad_rows);
   else
     cj2k_encode_measure(slot, job);
   slot->result.ms_block_coder = milliseconds_since(start);
   return CJ2K_OK;
 }
 
-/* Codes with the quantisers that a range has for the estimate. */
-static void code_with_choice(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
+/* Makes the estimates of a range. *quantisers: those of the job; if the range has others for the
+ * estimates, they are the result. Can blocks be coded with them? */
+static bool estimate_range(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
+                           const Cj2kFrameQuantiser **quantisers)
 {
-  double base = cj2k_estimate_base(job->range, slot->result.estimate);
+  const Cj2kEstimateRange *range = job->range;
   uint32_t num_bands = slot->encoder->plan->num_bands;
-  Cj2kCodeJob chosen = *job;
+  Cj2kEstimateVerdict verdict = CJ2K_ESTIMATE_AGAIN;
+  double base = range->base;
 
-  memcpy(slot->chosen, job->quantisers, num_bands * sizeof *slot->chosen);
-  cj2k_step_choose_quantisers(job->rules, num_bands, base, slot->chosen);
-  chosen.quantisers = slot->chosen;
-  cj2k_encode_code(slot, &chosen);
+  for (uint32_t i = 0; verdict == CJ2K_ESTIMATE_AGAIN; i++) {
+    uint64_t estimate = cj2k_encode_estimate(slot, *quantisers, range->quad_rows);
+    slot->result.estimates[i] = estimate;
+    verdict = cj2k_estimate_judge(range, i, estimate, &base);
+    if (verdict == CJ2K_ESTIMATE_OUT || !range->near.count)
+      break;
+    memcpy(slot->chosen, job->quantisers, num_bands * sizeof *slot->chosen);
+    cj2k_step_choose_quantisers(job->rules, num_bands, base, slot->chosen);
+    *quantisers = slot->chosen;
+  }
+  return verdict == CJ2K_ESTIMATE_IN;
 }
 
 static Cj2kStatus code(void *backend, Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
                        Cj2kError *error)
 {
   gint64 start = g_get_monotonic_time();
-  const Cj2kEstimateRange *range = job->range;
+  Cj2kCodeJob chosen = *job;
 
   (void)backend;
   (void)error;
   begin_step(slot);
-  if (range)
-    slot->result.estimate = cj2k_encode_estimate(slot, job->quantisers, range->quad_rows);
-  bool is_in = !range || cj2k_estimate_is_in(range, slot->result.estimate);
-  if (is_in && range && range->num_bases)
-    code_with_choice(slot, job);
-  else if (is_in)
-    cj2k_encode_code(slot, job);
+  if (!job->range || estimate_range(slot, job, &chosen.quantisers))
+    cj2k_encode_code(slot, &chosen);
   slot->result.ms_block_coder = milliseconds_since(start);
   return CJ2K_OK;
 }

@@ -94,7 +94,7 @@ void cj2k_encode_some_rows(Cj2kEncodeSlot *slot, const Cj2kTransformJob *job, ui
 
 /* BLOCK CODER: the back end's measure() and code() (common/backend.h). */
 void cj2k_encode_measure(Cj2kEncodeSlot *slot, const Cj2kMeasureJob *job);
-/* Cj2kEncodeResult.estimate, from one in `quad_rows` rows of quads. */
+/* Cj2kEncodeResult.estimates, from one in `quad_rows` rows of quads. */
 uint64_t cj2k_encode_estimate(Cj2kEncodeSlot *slot, const Cj2kFrameQuantiser *quantisers,
                               uint32_t quad_rows);
 void cj2k_encode_code(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job);

@@ -3,6 +3,8 @@
 
 #include "common/runtime/error.h"
 
+#include <string.h>
+
 /* Waits for the last verb to finish. */
 static Cj2kStatus wait_for(Cj2kFrameCoder *coder, Cj2kEncodeResult *result, Cj2kError *error)
 {
@@ -68,7 +70,7 @@ Cj2kStatus cj2k_coder_measure(Cj2kFrameCoder *coder, const Cj2kMeasureJob *job,
                              .lengths = result.ht_lengths,
                              .distortions = result.ht_distortions,
                              .band_errors = result.band_errors,
-                             .estimate = result.estimate};
+                             .estimate = result.estimates[0]};
   return CJ2K_OK;
 }
 
@@ -99,9 +101,9 @@ Cj2kStatus cj2k_coder_code(Cj2kFrameCoder *coder, const Cj2kCodeJob *job, Cj2kCo
                              .cut = result.cut,
                              .cut_ahead = result.cut_ahead,
                              .bytes = result.bytes,
-                             .estimate = result.estimate,
                              .packet_sizes = result.packet_sizes};
   *saturated = result.saturated;
+  memcpy(coded->estimates, result.estimates, sizeof coded->estimates);
   return CJ2K_OK;
 }
 

@@ -59,8 +59,9 @@ typedef struct {
   const Cj2kPassCut *cut;             /* in place of all that is above; NULL: not cut */
   bool cut_ahead;                     /* as in Cj2kEncodeResult */
   const uint8_t *bytes;               /* NULL: fetched by gather or place */
-  uint64_t estimate;                  /* with job->range; the rest is valid only within it */
   const Cj2kPacketSize *packet_sizes; /* as in Cj2kEncodeResult */
+  /* With job->range; if that says so, they are all that is valid. */
+  uint64_t estimates[CJ2K_MOST_ESTIMATES];
 } Cj2kCodedBlocks;
 
 /* CJ2K_ERROR_MEMORY if the coder is interrupted. */

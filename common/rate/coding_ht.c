@@ -43,7 +43,8 @@ static Cj2kStatus code(Cj2kRateFrame *frame, const Cj2kHtChoice *choices, const 
 
   frame->ht.all_coded = frame->ht.ahead = false;
   Cj2kStatus status = cj2k_coder_code(&frame->coder, &job, coded, &saturated, frame->error);
-  if (status == CJ2K_OK && job.range && !cj2k_estimate_is_in(job.range, coded->estimate))
+  if (status == CJ2K_OK && job.range &&
+      cj2k_estimate_follow(job.range, coded->estimates).verdict == CJ2K_ESTIMATE_OUT)
     return CJ2K_OK;
   if (status == CJ2K_OK)
     status = cj2k_rate_check_saturated(frame, saturated);
@@ -126,16 +127,37 @@ static Cj2kStatus make_estimate(Cj2kRateFrame *frame, uint64_t *estimate)
   return status;
 }
 
-/* Notes an estimate, and sets the steps that follow from it. */
-static void take_estimate(Cj2kRateFrame *frame, const Cj2kEstimateRange *range, uint64_t estimate,
-                          Cj2kHtCoded *coded)
+/* Notes the estimates, and sets the steps that follow from them. */
+static void take_estimates(Cj2kRateFrame *frame, const Cj2kEstimateRange *range,
+                           const uint64_t *estimates, Cj2kHtCoded *coded)
 {
-  coded->estimate = bytes_of(estimate, range->quad_rows);
-  coded->left_out = !cj2k_estimate_is_in(range, estimate);
-  if (coded->left_out || !range->num_bases)
+  const Cj2kEstimateOutcome outcome = cj2k_estimate_follow(range, estimates);
+
+  coded->estimate = bytes_of(estimates[0], range->quad_rows);
+  coded->last = bytes_of(estimates[outcome.last], range->quad_rows);
+  coded->last_base = outcome.last_base;
+  coded->left_out = outcome.verdict == CJ2K_ESTIMATE_OUT;
+  if (coded->left_out || !range->near.count)
     return;
-  coded->base = cj2k_estimate_base(range, estimate);
-  cj2k_set_base(frame, coded->base);
+  coded->base = outcome.base;
+  cj2k_set_base(frame, outcome.base);
+}
+
+/* Makes the estimates of a range, as code() does. */
+static Cj2kStatus make_estimates(Cj2kRateFrame *frame, const Cj2kEstimateRange *range,
+                                 uint64_t *estimates)
+{
+  Cj2kEstimateVerdict verdict = CJ2K_ESTIMATE_AGAIN;
+  double base = range->base;
+  Cj2kStatus status = CJ2K_OK;
+
+  for (uint32_t i = 0; verdict == CJ2K_ESTIMATE_AGAIN && status == CJ2K_OK; i++) {
+    cj2k_set_base(frame, base);
+    status = make_estimate(frame, &estimates[i]);
+    if (status == CJ2K_OK)
+      verdict = cj2k_estimate_judge(range, i, estimates[i], &base);
+  }
+  return status;
 }
 
 /* Layers consist of whole blocks, in the order of their slopes. They are measured before they are
@@ -144,13 +166,13 @@ static Cj2kStatus measure_for_layers(Cj2kRateFrame *frame, const Cj2kEstimateRan
                                      Cj2kHtCoded *coded)
 {
   Cj2kMeasured measured;
-  uint64_t estimate;
-  Cj2kStatus status = range ? make_estimate(frame, &estimate) : CJ2K_OK;
+  uint64_t estimates[CJ2K_MOST_ESTIMATES] = {0};
+  Cj2kStatus status = range ? make_estimates(frame, range, estimates) : CJ2K_OK;
 
   if (status != CJ2K_OK)
     return status;
   if (range)
-    take_estimate(frame, range, estimate, coded);
+    take_estimates(frame, range, estimates, coded);
   return coded->left_out ? CJ2K_OK : cj2k_ht_measure(frame, 1, 0, 1, &measured);
 }
 
@@ -171,7 +193,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
     range = NULL;
   }
   bool known = foresee(frame, outlook, &packets, &ahead);
-  if (range && range->num_bases)
+  if (range && range->near.count)
     cj2k_frame_steps_rules(&frame->steps, frame->encoder->plan, frame->rules);
   const Cj2kCodeJob more = {.range = range,
                             .rules = frame->rules,
@@ -180,7 +202,7 @@ Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
   if ((status = code(frame, NULL, &more, &blocks)) != CJ2K_OK)
     return status;
   if (range)
-    take_estimate(frame, range, blocks.estimate, coded);
+    take_estimates(frame, range, blocks.estimates, coded);
   if (coded->left_out)
     return CJ2K_OK;
   if (blocks.packet_sizes)

@@ -7,12 +7,14 @@
 
 /* A frame with all blocks at plane 0. */
 typedef struct {
-  double base;           /* that of its steps, if the range had others; else set by the caller */
+  double base;           /* that of its steps, if the range has ratios; else set by the caller */
   uint64_t total;        /* bytes of the codestream */
   uint64_t useful;       /* `total` without the bytes by which components exceed their ceilings */
   uint64_t header_bytes; /* part of `total`; not known if `cut` */
   bool fits;             /* it is within the ceilings */
   double estimate;       /* with a range: in proportion to bytes (cj2k_ht_estimate_bytes) */
+  double last;           /* the same, the last one of the frame; */
+  double last_base;      /* and the base that it was made for */
   bool left_out;         /* it was out of range: nothing but that is known */
   bool cut;              /* the back end has cut it by now, as was foreseen */
 } Cj2kHtCoded;
@@ -36,7 +38,7 @@ typedef enum {
 
 /* Codes all blocks at plane 0, retains everything and lays it out. With an outlook the back end may
  * do at once what is likely to follow. range: nothing is coded unless the estimate is in it; if it
- * has bases, the one for the estimate becomes that of the frame's steps. NULL: no estimate. */
+ * has ratios, the base for the estimate becomes that of the frame's steps. NULL: no estimate. */
 Cj2kStatus cj2k_ht_code_all(Cj2kRateFrame *frame, Cj2kHtOutlook outlook,
                             const Cj2kEstimateRange *range, Cj2kHtCoded *coded);
 /* Measures the lengths of each stride-th block at the `count` lowest planes. */

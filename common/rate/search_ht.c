@@ -67,21 +67,44 @@ static Cj2kStatus code_with_base(Cj2kRateFrame *frame, double base, Cj2kHtOutloo
 
 /* --- a frame that learnt from an earlier one --- */
 
-/* Learns from a frame whose estimate was made for `base`, and which may have been coded with
- * another one: how bytes depend on the base, if these are far enough apart, and the estimate that
- * it would have had. */
+/* Learns from the first and the last estimate of a frame how bytes depend on the base. Both are of
+ * the same quads, so that it is what these say. Beyond the largest base steps stay as they are. */
+static void learn_from_estimates(const Cj2kHtCoded *coded, double base, Cj2kBaseSearch *search)
+{
+  if (coded->last_base >= cj2k_clamp_base(INFINITY))
+    return;
+  cj2k_base_search_secant(search, base, coded->estimate, coded->estimate);
+  cj2k_base_search_secant(search, coded->last_base, coded->last, coded->last);
+  cj2k_base_search_forget(search);
+}
+
+/* The same from the only estimate, for `base`, and the bytes that a frame took with a base that was
+ * not far from it: half of that, because how many times its estimate a frame takes varies, too. */
+static void learn_from_bytes(const Cj2kHtCoded *coded, double base, double scale,
+                             Cj2kBaseSearch *search)
+{
+  double ratio = log(coded->base / base), power = search->power;
+
+  if (coded->left_out || !coded->useful || fabs(ratio) <= APART)
+    return;
+  double found = log(coded->estimate * scale / (double)coded->useful) / ratio;
+  search->power = cj2k_clamp_power((power + CLAMP(found, power / 1.5, power * 1.5)) / 2);
+}
+
+/* Learns from a frame whose first estimate was made for `base`, and which may have been coded with
+ * another one: how bytes depend on the base, and the estimate that it would have had. */
 static void learn_choice(const Cj2kHtCoded *coded, double base, double scale, Cj2kHtSearch *state)
 {
-  double ratio = log(coded->base / base), *power = &state->search.power;
-
-  state->estimate = (Cj2kHtEstimate){.base = base, .bytes = coded->estimate};
-  if (coded->left_out || coded->base == base || !coded->useful)
+  if (coded->last_base != base)
+    learn_from_estimates(coded, base, &state->search);
+  else
+    learn_from_bytes(coded, base, scale, &state->search);
+  state->estimate = (Cj2kHtEstimate){.base = coded->last_base, .bytes = coded->last};
+  if (coded->left_out || coded->base == coded->last_base || !coded->useful)
     return;
-  if (fabs(ratio) > APART) {
-    double found = log(coded->estimate * scale / (double)coded->useful) / ratio;
-    *power = cj2k_clamp_power((*power + CLAMP(found, *power / 1.5, *power * 1.5)) / 2);
-  }
-  state->estimate = (Cj2kHtEstimate){coded->base, coded->estimate * exp(-ratio * *power), true};
+  double ratio = log(coded->base / coded->last_base);
+  state->estimate =
+      (Cj2kHtEstimate){coded->base, coded->last * exp(-ratio * state->search.power), true};
 }
 
 /* Codes with the base that the earlier frame suggests, or one close to it that fits the estimate.
@@ -110,6 +133,7 @@ static Cj2kStatus code_recalled(Cj2kRateFrame *frame, const Cj2kRateMemory *memo
                                                                : coded->estimate * memory->scale;
   if (!coded->left_out)
     return CJ2K_OK;
+  base = state->estimate.base;
   status =
       cj2k_ht_correct_base(frame, memory->scale, target, &state->search, &base, &state->estimate);
   if (status != CJ2K_OK)

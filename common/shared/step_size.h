@@ -141,33 +141,96 @@ CJ2K_STEP_FUNCTION void cj2k_step_choose_quantisers(const Cj2kStepRule *rules, u
 
 /* ---------------------------------------------------------------------- an HT estimate --- */
 
-#define CJ2K_MOST_BASES 61
+#define CJ2K_MOST_RATIOS    61
+#define CJ2K_MOST_ESTIMATES 3 /* of a frame, before blocks are coded or left out */
+
+/* Ratios of bases to the one of an estimate, in ascending order: ratios[i] is for estimates up to
+ * ends[i], and the last one for all that are above. */
+typedef struct {
+  uint32_t count;
+  double ratios[CJ2K_MOST_RATIOS];
+  uint64_t ends[CJ2K_MOST_RATIOS];
+} Cj2kBaseRatios;
 
 /* HT: an estimate from one in `quad_rows` rows of quads, as measure() makes it (ht_estimate.h),
  * and what follows from it. */
 typedef struct {
   uint32_t quad_rows;
-  uint32_t num_bases;   /* 0: the steps are not chosen by the estimate */
-  uint64_t least, most; /* the limits between which it should be */
-  /* In ascending order, among them that of the steps for which the estimate is made: with bases[i]
-   * are coded estimates up to ends[i], and with the last one all that are above. */
-  double bases[CJ2K_MOST_BASES];
-  uint64_t ends[CJ2K_MOST_BASES];
+  uint64_t least, most;           /* the limits between which it should be */
+  uint64_t sure_least, sure_most; /* within them: the base for it is the right one */
+  double base;                    /* of the steps for which the first one is made */
+  double least_base, most_base;   /* no base is chosen that is beyond these */
+  bool finest;         /* there are no useful steps finer than those of the first one of these */
+  Cj2kBaseRatios near; /* within the limits; count 0: the steps remain as they are */
+  Cj2kBaseRatios far;  /* out of them; count 0: there is none for such an estimate */
 } Cj2kEstimateRange;
 
-CJ2K_STEP_FUNCTION bool cj2k_estimate_is_in(const Cj2kEstimateRange *range, uint64_t estimate)
-{
-  return estimate >= range->least && estimate <= range->most;
-}
+typedef enum {
+  CJ2K_ESTIMATE_OUT = 0, /* blocks are not coded */
+  CJ2K_ESTIMATE_AGAIN,   /* another estimate is made, with other steps */
+  CJ2K_ESTIMATE_IN       /* blocks are coded */
+} Cj2kEstimateVerdict;
 
-/* The base for an estimate; num_bases is not 0. */
-CJ2K_STEP_FUNCTION double cj2k_estimate_base(const Cj2kEstimateRange *range, uint64_t estimate)
+/* The base for an estimate that was made for `base`, within the limits of bases. One product, and
+ * no sum that a compiler could join with it, so that all compilers come to the same. */
+CJ2K_STEP_FUNCTION double cj2k_estimate_choose(const Cj2kEstimateRange *range,
+                                               const Cj2kBaseRatios *ratios, double base,
+                                               uint64_t estimate)
 {
   uint32_t i = 0;
 
-  while (i + 1 < range->num_bases && estimate > range->ends[i])
+  while (i + 1 < ratios->count && estimate > ratios->ends[i])
     i++;
-  return range->bases[i];
+  base *= ratios->ratios[i];
+  if (base > range->most_base)
+    base = range->most_base;
+  return base < range->least_base ? range->least_base : base;
+}
+
+/* What follows from an estimate that was made for *base, and is the `number`th of a frame, from 0.
+ * *base becomes that of the steps with which blocks are coded, or the next estimate is made. One
+ * that is too small will do if there are no finer steps. */
+CJ2K_STEP_FUNCTION Cj2kEstimateVerdict cj2k_estimate_judge(const Cj2kEstimateRange *range,
+                                                           uint32_t number, uint64_t estimate,
+                                                           double *base)
+{
+  bool chooses = range->near.count > 0, last = number + 1 == CJ2K_MOST_ESTIMATES;
+  double least = range->finest ? range->least_base : 0;
+  bool reached = chooses && *base * range->near.ratios[0] <= least;
+  bool is_in = estimate <= range->most && (estimate >= range->least || reached);
+  bool sure = estimate <= range->sure_most && (estimate >= range->sure_least || *base <= least);
+
+  if (!chooses)
+    return is_in ? CJ2K_ESTIMATE_IN : CJ2K_ESTIMATE_OUT;
+  if (!is_in && (last || !range->far.count))
+    return CJ2K_ESTIMATE_OUT;
+  double next = cj2k_estimate_choose(range, is_in ? &range->near : &range->far, *base, estimate);
+  bool settled = last || next == *base; /* another estimate would be the same */
+  *base = next;
+  if (is_in)
+    return sure || settled ? CJ2K_ESTIMATE_IN : CJ2K_ESTIMATE_AGAIN;
+  return settled ? CJ2K_ESTIMATE_OUT : CJ2K_ESTIMATE_AGAIN;
+}
+
+/* What follows from all estimates of a frame. */
+typedef struct {
+  Cj2kEstimateVerdict verdict; /* of the last one; never CJ2K_ESTIMATE_AGAIN */
+  uint32_t last;               /* its number */
+  double last_base;            /* the one that it was made for */
+  double base;                 /* CJ2K_ESTIMATE_IN: of the steps with which blocks are coded */
+} Cj2kEstimateOutcome;
+
+CJ2K_STEP_FUNCTION Cj2kEstimateOutcome
+cj2k_estimate_follow(const Cj2kEstimateRange *range, const uint64_t estimates[CJ2K_MOST_ESTIMATES])
+{
+  Cj2kEstimateOutcome outcome = {CJ2K_ESTIMATE_AGAIN, 0, range->base, range->base};
+
+  for (uint32_t i = 0; i < CJ2K_MOST_ESTIMATES && outcome.verdict == CJ2K_ESTIMATE_AGAIN; i++) {
+    outcome.last = i;
+    outcome.last_base = outcome.base;
+    outcome.verdict = cj2k_estimate_judge(range, i, estimates[i], &outcome.base);
+  }
+  return outcome;
 }
 
 #endif

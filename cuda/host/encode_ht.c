@@ -553,23 +553,25 @@ static void prepare_estimate(Cj2kEncodeSlot *slot, const Cj2kCodeJob *job,
                                     .range = cj2k_cuda_range_behind(slot, &quantisers->device),
                                     .quantisers = quantisers->device.data,
                                     .weights = ht->weights.data};
-  if (!job->range->num_bases)
+  if (!job->range->near.count)
     return;
   cj2k_cuda_blocks_send(queue, &ht->rules, job->rules, num_bands * sizeof *job->rules,
                         &ht->rules_sent);
   ht->estimate.rules = ht->rules.device.data;
 }
 
-/* The largest number of bit-planes that indices may have, with any base of a range, among which is
- * that of the job's quantisers: one more for each octave of bases. */
+/* The largest number of bit-planes that indices may have, with any base of a range, whose own is
+ * that of the job's quantisers: one more for each octave by which bases are finer, or part of one.
+ */
 static uint32_t max_bitplanes(const Cj2kEncodeSlot *slot, const Cj2kCodeJob *job)
 {
   const Cj2kEstimateRange *range = job->range;
   uint32_t bitplanes = cj2k_cuda_blocks_max_bitplanes(slot, job->quantisers);
 
-  if (!range || range->num_bases < 2)
+  if (!range || range->near.count < 2)
     return bitplanes;
-  return bitplanes + 1 + (uint32_t)ilogb(range->bases[range->num_bases - 1] / range->bases[0]);
+  uint32_t more = (uint32_t)ceil(log2(range->base / range->least_base));
+  return MIN(bitplanes + more, CJ2K_STEP_MAX_BITPLANES);
 }
 
 uint32_t cj2k_cuda_ht_reserve_scratch(Cj2kEncodeSlot *slot, uint32_t num_bitplanes)
@@ -722,22 +724,24 @@ static void code_with_room(Cj2kEncodeSlot *slot, uint64_t bytes)
   cj2k_cuda_encode_ht_wait(slot);
 }
 
-/* Comes to the same as the kernel that made the estimate: false: blocks are left out; else the
+/* Comes to the same as the kernels that made the estimates: false: blocks are left out; else the
  * quantisers on the host become those that it has chosen. */
-static bool follow_estimate(Cj2kEncodeSlot *slot, uint64_t estimate)
+static bool follow_estimates(Cj2kEncodeSlot *slot, const uint64_t *estimates)
 {
   Cj2kFrameQuantiser *quantisers = slot->blocks.quantisers.host.data;
   const Cj2kEstimateRange *range = cj2k_cuda_range_behind(slot, &slot->blocks.quantisers.host);
   const Cj2kStepRule *rules = slot->ht.rules.host.data;
   bool chooses = slot->ht.estimate.rules != NULL;
+  Cj2kEstimateOutcome outcome = {CJ2K_ESTIMATE_IN};
 
-  if (slot->ht.estimate.quad_rows && !cj2k_estimate_is_in(range, estimate))
+  if (slot->ht.estimate.quad_rows)
+    outcome = cj2k_estimate_follow(range, estimates);
+  if (outcome.verdict == CJ2K_ESTIMATE_OUT)
     return false;
   slot->ht.estimate = (Cj2kCudaEstimate){0}; /* blocks may have to be coded again */
   if (!chooses)
     return true;
-  cj2k_step_choose_quantisers(rules, slot->encoder->plan->num_bands,
-                              cj2k_estimate_base(range, estimate), quantisers);
+  cj2k_step_choose_quantisers(rules, slot->encoder->plan->num_bands, outcome.base, quantisers);
   slot->blocks.quantisers_sent = true;
   return true;
 }
@@ -746,8 +750,8 @@ void cj2k_cuda_encode_ht_fetch(Cj2kEncodeSlot *slot, Cj2kEncodeResult *result)
 {
   const Cj2kCudaEncodeCounts *counts = slot->blocks.coded.host.data;
 
-  result->estimate = counts->estimate;
-  slot->ht.left_out = !follow_estimate(slot, counts->estimate);
+  memcpy(result->estimates, counts->estimates, sizeof result->estimates);
+  slot->ht.left_out = !follow_estimates(slot, counts->estimates);
   if (slot->ht.left_out) {
     slot->ht.all_coded = slot->ahead.launched = false;
     return;

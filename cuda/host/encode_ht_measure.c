@@ -141,7 +141,7 @@ void cj2k_cuda_encode_measure_result(const Cj2kEncodeSlot *slot, Cj2kEncodeResul
   if (slot->ht.found && first_is_coded(&slot->ht.ahead))
     add_coded(slot, measured.lengths);
   result->saturated = counts->saturated;
-  result->estimate = counts->estimate;
+  result->estimates[0] = counts->estimates[0];
   result->band_errors = measured.band_errors;
   result->ht_distortions = measured.distortions;
   result->ht_lengths = measured.lengths;

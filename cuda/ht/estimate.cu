@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The estimate of what HT cleanup passes take (Cj2kEncodeResult.estimate): one warp for each
+/* The estimate of what HT cleanup passes take (Cj2kEncodeResult.estimates): one warp for each
  * code-block, one lane for each quad of a row. The last thread block chooses the frame's steps. */
 #include "common/shared/ht_estimate.h"
 #include "encode_quads.cuh"
@@ -48,39 +48,43 @@ __device__ uint32_t estimate_row(QuadSamples &samples, uint32_t row)
 }
 
 /* Adds the sum of a thread block. true: it is the last one, and `total` the sum of all. */
-__device__ bool add(Cj2kCudaEncodeCounts *counts, unsigned long long *total)
+__device__ bool add(Cj2kCudaEncodeCounts *counts, uint32_t number, unsigned long long *total)
 {
-  unsigned long long *estimate = reinterpret_cast<unsigned long long *>(&counts->estimate);
+  unsigned long long *estimate = reinterpret_cast<unsigned long long *>(&counts->estimates[number]);
 
   atomicAdd(estimate, *total);
   __threadfence();
-  if (atomicAdd(&counts->estimated, 1u) != gridDim.x - 1)
+  if (atomicAdd(&counts->estimated[number], 1u) != gridDim.x - 1)
     return false;
   __threadfence();
   *total = atomicAdd(estimate, 0ull);
   return true;
 }
 
-/* Has blocks left out if the estimate is out of range, or chooses the steps for it. */
+/* Has blocks left out if the estimate is out of range, or chooses the steps with which they are
+ * coded or the next estimate is made. */
 __device__ void choose(Cj2kCudaEncodeCounts *counts, const Cj2kCudaEstimate &estimate,
-                       uint64_t total)
+                       uint32_t number, uint64_t total)
 {
   uint32_t thread = threadIdx.y * 32 + threadIdx.x;
+  double base = estimate.range->base;
 
-  if (!cj2k_estimate_is_in(estimate.range, total)) {
-    if (thread == 0)
-      counts->left_out = 1;
-    return;
+  for (uint32_t i = 0; i < number; i++)
+    (void)cj2k_estimate_judge(estimate.range, i, counts->estimates[i], &base);
+  Cj2kEstimateVerdict verdict = cj2k_estimate_judge(estimate.range, number, total, &base);
+  if (thread == 0) {
+    counts->settled = verdict != CJ2K_ESTIMATE_AGAIN;
+    counts->left_out = verdict == CJ2K_ESTIMATE_OUT;
   }
-  if (!estimate.rules)
+  if (verdict == CJ2K_ESTIMATE_OUT || !estimate.rules)
     return;
-  double base = cj2k_estimate_base(estimate.range, total);
   for (uint32_t b = thread; b < estimate.num_bands; b += 32 * kWarps)
     cj2k_step_choose(&estimate.rules[b], base, &estimate.quantisers[b], &estimate.weights[b]);
 }
 
+/* number: which of the frame's estimates; others than the first one may not be needed. */
 __global__ void __launch_bounds__(32 * kWarps)
-    estimate_kernel(Cj2kCudaEncodeBlocks frame, Cj2kCudaEstimate estimate)
+    estimate_kernel(Cj2kCudaEncodeBlocks frame, Cj2kCudaEstimate estimate, uint32_t number)
 {
   __shared__ unsigned long long total;
   __shared__ bool last;
@@ -88,6 +92,8 @@ __global__ void __launch_bounds__(32 * kWarps)
   uint64_t sum = 0;
   bool first = threadIdx.x == 0 && threadIdx.y == 0;
 
+  if (number && frame.counts->settled)
+    return;
   if (first)
     total = 0;
   __syncthreads();
@@ -103,10 +109,10 @@ __global__ void __launch_bounds__(32 * kWarps)
   }
   __syncthreads();
   if (first)
-    last = add(frame.counts, &total);
+    last = add(frame.counts, number, &total);
   __syncthreads();
   if (last && estimate.range)
-    choose(frame.counts, estimate, total);
+    choose(frame.counts, estimate, number, total);
 }
 
 } // namespace
@@ -115,9 +121,12 @@ cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame,
                                   const Cj2kCudaEstimate *estimate, cudaStream_t stream)
 {
   uint32_t groups = (frame->num_blocks + kWarps - 1) / kWarps;
+  uint32_t count = estimate->rules ? CJ2K_MOST_ESTIMATES : 1;
+  cudaError_t result = cudaSuccess;
 
-  if (!groups)
-    return cudaSuccess;
-  estimate_kernel<<<groups, dim3(32, kWarps), 0, stream>>>(*frame, *estimate);
-  return cudaGetLastError();
+  for (uint32_t i = 0; groups && i < count && result == cudaSuccess; i++) {
+    estimate_kernel<<<groups, dim3(32, kWarps), 0, stream>>>(*frame, *estimate, i);
+    result = cudaGetLastError();
+  }
+  return result;
 }

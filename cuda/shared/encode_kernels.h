@@ -143,9 +143,11 @@ typedef struct {
   uint64_t saturated; /* as in Cj2kEncodeResult */
   uint64_t failed;    /* blocks that cannot be coded legally */
   uint64_t unlike;    /* blocks of a list of Cj2kCudaAgain that have another length */
-  uint64_t estimate;  /* as in Cj2kEncodeResult */
-  uint32_t estimated; /* thread blocks that have added to it */
-  uint32_t left_out;  /* 1: it is out of range, so that blocks get no bytes from now on */
+  uint64_t estimates[CJ2K_MOST_ESTIMATES]; /* as in Cj2kEncodeResult */
+  uint32_t estimated[CJ2K_MOST_ESTIMATES]; /* thread blocks that have added to them */
+  uint32_t settled;                        /* 1: no further one is made */
+  uint32_t left_out; /* 1: they are out of range, so that blocks get no bytes from now on */
+  uint32_t pad;
 } Cj2kCudaEncodeCounts;
 
 /* A block that is coded again, into the room that it has. */
@@ -176,11 +178,11 @@ typedef struct {
   uint32_t num_blocks, stride;          /* only blocks b with b % stride == 0 */
   const uint32_t *order; /* the numbers of the blocks, on the device or in pinned host memory; NULL:
                             all, in order */
-  const Cj2kCudaAgain *list; /* code: in place of `order` and `choices`, for blocks that were coded
-                                before with the same quantisers; NULL: not */
-  const uint32_t
-      *num_listed; /* with `list`: only so many of them, on the device; NULL: num_blocks */
-  uint8_t again;   /* code: coded before, so that saturated samples have been counted */
+  const Cj2kCudaAgain *list;  /* code: in place of `order` and `choices`, for blocks that were coded
+                                 before with the same quantisers; NULL: not */
+  const uint32_t *num_listed; /* with `list`: only so many of them, on the device or in pinned host
+                                 memory; NULL: num_blocks */
+  uint8_t again;              /* code: coded before, so that saturated samples have been counted */
   Cj2kCudaEncodeCounts *counts;
 
   /* code */
@@ -206,7 +208,7 @@ typedef struct {
   uint32_t quad_rows;             /* the estimate is made from one in so many rows of quads */
   uint32_t num_bands;             /* of the plan */
   const Cj2kEstimateRange *range; /* NULL: nothing depends on the estimate */
-  /* If the range has bases, the one for the estimate gives the quantisers and weights of bands.
+  /* If the range has ratios, the base for the estimate gives the quantisers and weights of bands.
    * rules NULL: it has none. */
   const Cj2kStepRule *rules;
   Cj2kFrameQuantiser *quantisers; /* those of the frame, which are read first */
@@ -229,9 +231,9 @@ typedef struct {
 cudaError_t cj2k_cuda_ht_encode(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
 /* Measures lengths and distortions of cleanup passes, as in Cj2kEncodeResult. */
 cudaError_t cj2k_cuda_ht_measure(const Cj2kCudaEncodeBlocks *frame, cudaStream_t stream);
-/* Adds the estimate to the counts. If it is not in the range, blocks that kernels with these counts
- * begin from then on have no bytes, unless they are of a list; blocks to be measured keep what
- * their results were before. */
+/* Adds the estimate to the counts, and with `rules` those that follow from it. If they are not in
+ * the range, blocks that kernels with these counts begin from then on have no bytes,
+ * unless they are of a list; blocks to be measured keep what their results were before. */
 cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame,
                                   const Cj2kCudaEstimate *estimate, cudaStream_t stream);
 /* Measures the squared error of the quantisation itself, per band. */

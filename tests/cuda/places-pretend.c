@@ -13,7 +13,7 @@
 #define FRAMES 12 /* so many that slots make graphs, with three in flight as well */
 
 static uint32_t num_frames = FRAMES; /* that are encoded */
-static gint cut_before;              /* num_cut_in_graphs when the rate has changed */
+static gint again_before;            /* num_again_in_graphs when the rate has changed */
 
 typedef struct {
   const char *name, *options;
@@ -108,7 +108,7 @@ static void change_rate(Cj2kEncoder *encoder, const Case *c)
   params.max_frame_bytes *= 3;
   if (cj2k_encoder_set_rate(encoder, &params, NULL) != CJ2K_OK)
     g_error("%s: rate not set", c->name);
-  cut_before = num_cut_in_graphs;
+  again_before = num_again_in_graphs;
 }
 
 static Cj2kEncoder *open_encoder(const Case *c, const TestPicture *picture, uint32_t in_flight,
@@ -146,7 +146,7 @@ static GByteArray *encode(const Case *c, const TestPicture *picture, uint32_t in
   Cj2kPacket packet;
 
   num_placed = num_made = num_again = num_chosen = num_graphs = num_cut = 0;
-  num_estimates = num_left_out = num_cut_in_graphs = 0;
+  num_estimates = num_left_out = num_cut_in_graphs = num_again_in_graphs = 0;
   for (uint32_t i = 0; i < num_frames + in_flight; i++) {
     if (i >= in_flight) {
       append(encoder, all, &packet);
@@ -289,8 +289,9 @@ static void test_cut_in_vain(uint32_t in_flight)
          "every other frame was cut in vain");
 }
 
-/* The estimate of the fourth frame is in other units: too large by half, so that it is not coded,
- * but then with other steps; or by a tenth, so that it is coded with other steps at once. */
+/* The estimates of the fourth frame are in other units: so large that no steps are coarse enough,
+ * and it is not coded, but then with steps that the host finds; or too large by half or a tenth, so
+ * that it is coded with other steps at once. */
 static void test_estimate(uint32_t unit, gint left_out)
 {
   static const char several[] = "three in flight, frames that are left out";
@@ -320,9 +321,9 @@ static void test_estimate(uint32_t unit, gint left_out)
   test_picture_clear(&picture);
 }
 
-/* Frames whose work, up to what the GPU decides, is a graph that is launched many times, also after
- * the budget has changed. */
-static void test_graphs(uint32_t in_flight)
+/* Frames whose work is in graphs that are launched many times, also after the budget has changed,
+ * if the GPU decides, and if the host does (on_device: pictures are in device memory). */
+static void test_graphs(uint32_t in_flight, bool on_device)
 {
   const Case c = {"HT, many frames",
                   "block-coder=ht max-frame-bytes=345600",
@@ -331,7 +332,8 @@ static void test_graphs(uint32_t in_flight)
                   3,
                   CJ2K_FILE_J2K,
                   true};
-  gchar *name = g_strdup_printf("%s, %u in flight", c.name, in_flight);
+  gchar *name = g_strdup_printf("%s, %u in flight, cut by the %s", c.name, in_flight,
+                                on_device ? "host" : "GPU");
   TestPicture picture;
   bool places;
 
@@ -339,11 +341,13 @@ static void test_graphs(uint32_t in_flight)
   test_picture_init(&picture, SCENE_NATURAL, c.width, c.height, c.components, 8, false, NULL, NULL,
                     0, 0);
   GByteArray *expected = encode_by_host(&c, &picture);
+  picture.picture.memory = on_device ? CJ2K_MEMORY_CUDA : CJ2K_MEMORY_HOST;
   GByteArray *all = encode(&c, &picture, in_flight, false, &places);
-  gint first = cut_before, second = num_cut_in_graphs - first, least = (gint)num_frames / 5;
-  g_print("# %u frames: %d and %d cut in graphs\n", num_frames, first, second);
+  gint first = again_before, second = num_again_in_graphs - first, least = (gint)num_frames / 5;
+  g_print("# %u frames: %d and %d coded again in graphs\n", num_frames, first, second);
   report(places && is_same(all, expected), name, "the same bytes");
-  report(first > least && second > least, name, "cut by the GPU, in graphs, with both budgets");
+  report(first > least && second > least, name, "blocks coded again in graphs, with both budgets");
+  report(on_device ? !num_cut : num_cut_in_graphs > 2 * least, name, "who has cut");
   g_byte_array_unref(all);
   g_byte_array_unref(expected);
   test_picture_clear(&picture);
@@ -579,8 +583,11 @@ int main(void)
     test_cut_in_vain(in_flight);
   }
   for (uint32_t in_flight = 1; in_flight <= 5; in_flight++)
-    test_graphs(in_flight);
-  test_estimate(192, 1);
+    test_graphs(in_flight, false);
+  test_graphs(5, true);
+  test_graphs(8, true);
+  test_estimate(128 * 1000 * 1000, 1);
+  test_estimate(192, 0);
   test_estimate(141, 0);
   test_kept(1);
   test_kept(3);

@@ -123,6 +123,7 @@ static uint64_t put_bytes(uint8_t *bytes, uint64_t capacity, uint64_t *taken, ui
 gint num_graphs;
 gint num_chosen;
 gint num_again;
+gint num_again_in_graphs;
 gint longer_when_again;
 gint num_estimates;
 gint odd_estimate;
@@ -147,10 +148,12 @@ static void ht_encode(const void *arguments)
   bool left_out = frame->counts->left_out && !frame->list;
 
   g_atomic_int_add(&num_left_out, left_out);
-  uint32_t count = frame->num_listed ? *frame->num_listed : frame->num_blocks;
+  uint32_t count =
+      frame->num_listed ? MIN(*frame->num_listed, frame->num_blocks) : frame->num_blocks;
 
   g_atomic_int_add(&num_graphs, pretend_in_graph());
   g_atomic_int_add(&num_again, frame->list && count);
+  g_atomic_int_add(&num_again_in_graphs, frame->list && count && pretend_in_graph());
   g_atomic_int_add(&num_chosen, !frame->list && frame->choices);
   for (uint32_t i = 0; i < count; i += frame->stride) {
     Cj2kCudaAgain this = task(frame, i);
@@ -215,26 +218,35 @@ typedef struct {
   Cj2kCudaEstimate how;
 } Estimate;
 
-/* As if it were exact, in units of 128, but for one. */
+/* As if it were exact, in so many units. */
+static uint64_t sum_of(const Cj2kCudaEncodeBlocks *frame, uint32_t unit, uint32_t quad_rows)
+{
+  uint64_t sum = 0;
+
+  for (uint32_t b = 0; b < frame->num_blocks; b++)
+    sum += (uint64_t)unit *
+           length_at(&frame->blocks[b], planes_of(&frame->blocks[b], frame->quantisers, b), 0) /
+           quad_rows;
+  return sum;
+}
+
+/* In units of 128, but for one. */
 static void ht_estimate(const void *arguments)
 {
   const Estimate *estimate = arguments;
   const Cj2kCudaEncodeBlocks *frame = &estimate->frame;
   const Cj2kCudaEstimate *how = &estimate->how;
   uint32_t unit = g_atomic_int_add(&num_estimates, 1) + 1 == odd_estimate ? odd_unit : 128;
+  Cj2kEstimateVerdict verdict = CJ2K_ESTIMATE_AGAIN;
+  double base = how->range ? how->range->base : 0;
 
-  for (uint32_t b = 0; b < frame->num_blocks; b++)
-    frame->counts->estimate +=
-        (uint64_t)unit *
-        length_at(&frame->blocks[b], planes_of(&frame->blocks[b], frame->quantisers, b), 0) /
-        how->quad_rows;
-  uint64_t all = frame->counts->estimate;
-  if (!how->range)
-    return;
-  frame->counts->left_out = !cj2k_estimate_is_in(how->range, all);
-  for (uint32_t b = 0; how->rules && !frame->counts->left_out && b < how->num_bands; b++)
-    cj2k_step_choose(&how->rules[b], cj2k_estimate_base(how->range, all), &how->quantisers[b],
-                     &how->weights[b]);
+  for (uint32_t i = 0; verdict == CJ2K_ESTIMATE_AGAIN; i++) {
+    uint64_t all = frame->counts->estimates[i] = sum_of(frame, unit, how->quad_rows);
+    verdict = how->range ? cj2k_estimate_judge(how->range, i, all, &base) : CJ2K_ESTIMATE_IN;
+    frame->counts->left_out = verdict == CJ2K_ESTIMATE_OUT;
+    for (uint32_t b = 0; how->rules && !frame->counts->left_out && b < how->num_bands; b++)
+      cj2k_step_choose(&how->rules[b], base, &how->quantisers[b], &how->weights[b]);
+  }
 }
 
 cudaError_t cj2k_cuda_ht_estimate(const Cj2kCudaEncodeBlocks *frame, const Cj2kCudaEstimate *how,

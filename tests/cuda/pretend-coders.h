@@ -12,14 +12,15 @@
 #include <stdint.h>
 
 /* pretend-coders.c */
-extern const void *seen_plane; /* the first one of the picture that was transformed last */
-extern gint num_graphs;        /* times that graphs coded blocks */
-extern gint num_chosen;        /* frames whose blocks were coded as chosen, into new room */
-extern gint num_again;         /* lists of blocks that were coded again, into their room */
-extern gint longer_when_again; /* blocks are then longer than measured */
-extern gint num_estimates;     /* of what blocks take */
-extern gint odd_estimate;      /* the number of one that is in units of odd_unit; 0: none is */
-extern uint32_t odd_unit;      /* the others are in units of 128 */
+extern const void *seen_plane;   /* the first one of the picture that was transformed last */
+extern gint num_graphs;          /* times that graphs coded blocks */
+extern gint num_chosen;          /* frames whose blocks were coded as chosen, into new room */
+extern gint num_again;           /* lists of blocks that were coded again, into their room */
+extern gint num_again_in_graphs; /* of them, in graphs */
+extern gint longer_when_again;   /* blocks are then longer than measured */
+extern gint num_estimates;       /* of what blocks take */
+extern gint odd_estimate;        /* the number of one that is in units of odd_unit; 0: none is */
+extern uint32_t odd_unit;        /* the others are in units of 128 */
 extern gint num_left_out; /* frames that were not coded, because the estimate was out of range */
 
 /* pretend-cuts.c */

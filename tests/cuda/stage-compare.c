@@ -150,10 +150,13 @@ static bool report_number(Comparison *c, uint32_t b, const char *what, uint64_t 
 
 bool compare_estimate(Comparison *c, const Cj2kEncodeResult results[2])
 {
-  if (results[0].estimate == results[1].estimate)
+  if (!memcmp(results[0].estimates, results[1].estimates, sizeof results[0].estimates))
     return true;
-  report(c, "estimate: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, c->names[0],
-         (guint64)results[0].estimate, c->names[1], (guint64)results[1].estimate);
+  uint32_t i = 0;
+  while (results[0].estimates[i] == results[1].estimates[i])
+    i++;
+  report(c, "estimate %u: %s %" G_GUINT64_FORMAT ", %s %" G_GUINT64_FORMAT, i, c->names[0],
+         (guint64)results[0].estimates[i], c->names[1], (guint64)results[1].estimates[i]);
   return false;
 }
 

@@ -22,6 +22,7 @@ typedef struct {
   void *backends[2];
   Cj2kEncodeSlot *slots[2];
   Cj2kEncodeResult results[2];
+  uint64_t estimates[CJ2K_MOST_ESTIMATES]; /* of the last choice of steps */
   Comparison c;
 } Encoding;
 
@@ -109,7 +110,7 @@ static void check_estimate(Encoding *e, const char *stage, uint32_t quad_rows)
  * next. */
 static void check_range(Encoding *e)
 {
-  uint64_t estimate = e->results[0].estimate;
+  uint64_t estimate = e->results[0].estimates[0];
   const Cj2kEstimateRange ranges[] = {
       {.quad_rows = 2, .least = estimate + 1, .most = UINT64_MAX},
       {.quad_rows = 2, .least = 0, .most = estimate ? estimate - 1 : 0},
@@ -117,9 +118,9 @@ static void check_range(Encoding *e)
 
   for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
     e->code.range = &ranges[i];
-    bool is_in = cj2k_estimate_is_in(&ranges[i], estimate);
+    bool is_in = i == 2;
     bool ok = run(e, CODE) && compare_estimate(&e->c, e->results);
-    if (ok && e->results[0].estimate != estimate) {
+    if (ok && e->results[0].estimates[0] != estimate) {
       snprintf(e->c.why, sizeof e->c.why, "code() makes another estimate than measure()");
       ok = false;
     }
@@ -145,15 +146,16 @@ static GArray *lengths_of(const Encoding *e, uint32_t side)
   return lengths;
 }
 
-/* Codes with the base of three that the estimate asks for, and then with the same one without a
+/* Codes with the base that the estimates ask for, and then with the same one without a
  * choice: the blocks must be the same. */
 static bool chooses(Encoding *e, const Cj2kEstimateRange *range, double base, Cj2kFrameSteps *steps)
 {
   GArray *chosen[2] = {NULL};
 
   e->code.range = range;
-  bool ok = run(e, CODE) &&
+  bool ok = run(e, CODE) && compare_estimate(&e->c, e->results) &&
             compare_coded(&e->c, e->results, CODED_BYTES | CODED_PASSES | CODED_SATURATED, NULL);
+  memcpy(e->estimates, e->results[0].estimates, sizeof e->estimates);
   for (uint32_t side = 0; ok && side < 2; side++)
     chosen[side] = lengths_of(e, side);
   e->code.range = NULL;
@@ -173,12 +175,106 @@ static bool chooses(Encoding *e, const Cj2kEstimateRange *range, double base, Cj
   return ok;
 }
 
+/* Three bases, whatever the estimate. */
+static Cj2kEstimateRange choice_of(double base)
+{
+  return (Cj2kEstimateRange){.quad_rows = 2,
+                             .most = UINT64_MAX,
+                             .sure_most = UINT64_MAX,
+                             .base = base,
+                             .least_base = base / 4,
+                             .most_base = base * 64,
+                             .near = {.count = 3, .ratios = {0.61, 1, 1.37}}};
+}
+
+/* Lets an estimate be for the i-th ratio. */
+static void set_ends(Cj2kBaseRatios *ratios, uint32_t i, uint64_t estimate)
+{
+  for (uint32_t k = 0; k < ratios->count; k++)
+    ratios->ends[k] = k >= i ? estimate : estimate - 1;
+}
+
+/* The estimate for another base. */
+static bool estimate_other(Encoding *e, double base, uint64_t *estimate)
+{
+  cj2k_frame_steps_set(&e->steps, e->plan, base, NULL);
+  e->measure = (Cj2kMeasureJob){.quantisers = e->steps.quantisers, .stride = 1, .quad_rows = 2};
+  bool ok = run(e, MEASURE) && compare_estimate(&e->c, e->results);
+  *estimate = e->results[0].estimates[0];
+  cj2k_frame_steps_set(&e->steps, e->plan, e->frame->test->step, NULL);
+  return ok;
+}
+
+/* All estimates but the `count`th one are out of range, and ask for finer or coarser steps (i 0 or
+ * 2). That is in it, and asks for others again. */
+static void check_chain(Encoding *e, double base, uint64_t first, uint32_t i, uint32_t count)
+{
+  static const char *const names[2][3] = {
+      {"code: two estimates, finer steps", NULL, "code: two estimates, coarser steps"},
+      {"code: three estimates, finer steps", NULL, "code: three estimates, coarser steps"}};
+  Cj2kEstimateRange range = choice_of(base);
+  uint64_t estimates[CJ2K_MOST_ESTIMATES] = {first};
+  bool ok = true;
+
+  range.far = range.near;
+  range.far.ends[0] = 0;
+  range.far.ends[1] = i ? 0 : UINT64_MAX;
+  if (!i)
+    range.far.ends[0] = UINT64_MAX;
+  for (uint32_t k = 1; ok && k < count; k++) {
+    base *= range.far.ratios[i];
+    ok = estimate_other(e, base, &estimates[k]);
+    if (ok && estimates[k] == estimates[k - 1]) /* reversible, or hardly anything to code */
+      return;
+  }
+  range.least = range.most = range.sure_least = range.sure_most = estimates[count - 1];
+  set_ends(&range.near, 2 - i, range.most);
+  ok = ok && chooses(e, &range, base * range.near.ratios[2 - i], &e->steps);
+  if (ok && memcmp(e->estimates, estimates, sizeof estimates) != 0) {
+    snprintf(e->c.why, sizeof e->c.why, "code() makes other estimates than measure()");
+    ok = false;
+  }
+  done(e, names[count - 2][i], ok);
+}
+
+/* The finest base that a range may lead to, for which there must be room. */
+static void check_finest(Encoding *e, double base, uint64_t first)
+{
+  Cj2kEstimateRange range = choice_of(base);
+  double other = base / 2;
+  bool ok = estimate_other(e, other, &range.most);
+
+  if (ok && range.most == first)
+    return;
+  range.least = range.sure_least = range.sure_most = range.most;
+  range.far = (Cj2kBaseRatios){1, {0.5}, {0}};
+  range.near = (Cj2kBaseRatios){1, {0.5}, {0}};
+  done(e, "code: the finest base", ok && chooses(e, &range, other / 2, &e->steps));
+}
+
+/* An estimate within the limits that is not sure is followed by one for the base that it asks for.
+ */
+static void check_unsure(Encoding *e, double base, uint64_t first)
+{
+  Cj2kEstimateRange range = choice_of(base);
+  double other = base * range.near.ratios[2];
+  uint64_t second;
+  bool ok = estimate_other(e, other, &second);
+
+  if (ok && second == first)
+    return;
+  range.sure_least = range.sure_most = second;
+  range.near.ends[0] = second - 1;
+  range.near.ends[1] = second;
+  done(e, "code: an estimate that is not sure", ok && chooses(e, &range, other, &e->steps));
+}
+
 /* The estimate of the steps of the job may choose among these and coarser and finer ones. */
 static void check_choice(Encoding *e)
 {
   static const char *const names[] = {"code: chooses finer steps", "code: chooses the steps",
                                       "code: chooses coarser steps"};
-  uint64_t estimate = e->results[0].estimate;
+  uint64_t estimate = e->results[0].estimates[0];
   double base = e->frame->test->step;
   Cj2kStepRule *rules;
 
@@ -188,14 +284,15 @@ static void check_choice(Encoding *e)
   cj2k_frame_steps_rules(&e->steps, e->plan, rules);
   e->code.rules = rules;
   for (uint32_t i = 0; i < 3; i++) {
-    Cj2kEstimateRange range = {.quad_rows = 2,
-                               .most = UINT64_MAX,
-                               .num_bases = 3,
-                               .bases = {base * 0.61, base, base * 1.37}};
-    for (uint32_t k = 0; k < 3; k++)
-      range.ends[k] = k >= i ? estimate : estimate - 1;
-    done(e, names[i], chooses(e, &range, range.bases[i], &e->steps));
+    Cj2kEstimateRange range = choice_of(base);
+    set_ends(&range.near, i, estimate);
+    done(e, names[i], chooses(e, &range, base * range.near.ratios[i], &e->steps));
   }
+  for (uint32_t i = 0; i < 3; i += 2)
+    for (uint32_t count = 2; count <= CJ2K_MOST_ESTIMATES; count++)
+      check_chain(e, base, estimate, i, count);
+  check_unsure(e, base, estimate);
+  check_finest(e, base, estimate);
   e->code.rules = NULL;
   g_free(rules);
 }

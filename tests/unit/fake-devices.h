@@ -262,9 +262,11 @@ static Cj2kStatus fake_code(void *data, Cj2kEncodeSlot *slot, const Cj2kCodeJob 
   Cj2kEncodeResult result;
   Cj2kStatus status = cpu->code(((Fake *)data)->cpu, slot, job, error);
   bool left_out = false;
-  if (job->range && cpu->wait(((Fake *)data)->cpu, slot, &result, NULL) == CJ2K_OK)
-    left_out = !cj2k_estimate_is_in(job->range, result.estimate);
-  g_atomic_int_add(&device_of(data)->estimates, job->range != NULL);
+  if (job->range && cpu->wait(((Fake *)data)->cpu, slot, &result, NULL) == CJ2K_OK) {
+    const Cj2kEstimateOutcome outcome = cj2k_estimate_follow(job->range, result.estimates);
+    left_out = outcome.verdict == CJ2K_ESTIMATE_OUT;
+    g_atomic_int_add(&device_of(data)->estimates, (gint)outcome.last + 1);
+  }
   g_atomic_int_add(&device_of(data)->left_out, left_out);
   g_atomic_int_add(&device_of(data)->codings, !job->choices && !left_out);
   return status;

@@ -392,45 +392,144 @@ static void check_rules(Cj2kFrameSteps *steps, const Cj2kPlan *plan)
   g_free(rules);
 }
 
-/* Each base is for the estimates above those of the one before. */
+static const Cj2kEstimateRange some_range = {.least = 5,
+                                             .most = 40,
+                                             .sure_least = 10,
+                                             .sure_most = 30,
+                                             .base = 2,
+                                             .least_base = 0.1,
+                                             .most_base = 10,
+                                             .finest = true,
+                                             .near = {3, {0.5, 1, 1.5}, {10, 20, 30}},
+                                             .far = {2, {0.25, 4}, {4, 1000}}};
+
+/* Each ratio is for the estimates above those of the one before. Estimates that are not sure are
+ * followed by another one, as long as there may be. */
 static void test_estimate_bases(void)
 {
-  const Cj2kEstimateRange range = {
-      .num_bases = 3, .least = 5, .most = 40, .bases = {1, 2, 3}, .ends = {10, 20, 30}};
+  const Cj2kEstimateRange *range = &some_range;
 
-  g_assert_false(cj2k_estimate_is_in(&range, 4));
-  g_assert_true(cj2k_estimate_is_in(&range, 5));
-  g_assert_true(cj2k_estimate_is_in(&range, 40));
-  g_assert_false(cj2k_estimate_is_in(&range, 41));
-  for (uint64_t estimate = 5; estimate <= 40; estimate++)
-    g_assert_cmpfloat(cj2k_estimate_base(&range, estimate), ==,
-                      estimate <= 10   ? 1
+  for (uint64_t estimate = 0; estimate <= 50; estimate++) {
+    double base = 2, last = base;
+    bool is_in = estimate >= 5 && estimate <= 40, sure = estimate >= 10 && estimate <= 30;
+    g_assert_cmpint(cj2k_estimate_judge(range, 0, estimate, &base), ==,
+                    sure ? CJ2K_ESTIMATE_IN : CJ2K_ESTIMATE_AGAIN);
+    g_assert_cmpfloat(base, ==,
+                      estimate < 5     ? 0.5
+                      : estimate <= 10 ? 1
                       : estimate <= 20 ? 2
-                                       : 3);
+                      : estimate <= 40 ? 3
+                                       : 8);
+    g_assert_cmpint(cj2k_estimate_judge(range, CJ2K_MOST_ESTIMATES - 1, estimate, &last), ==,
+                    is_in ? CJ2K_ESTIMATE_IN : CJ2K_ESTIMATE_OUT);
+    g_assert_cmpfloat(last, ==, is_in ? base : 2);
+  }
 }
 
-/* The bases around one, which is the middle one, and the estimates for which they are. */
+static void check_outcome(const Cj2kEstimateRange *range, const uint64_t *estimates,
+                          Cj2kEstimateOutcome expected)
+{
+  const Cj2kEstimateOutcome outcome = cj2k_estimate_follow(range, estimates);
+
+  g_assert_cmpint(outcome.verdict, ==, expected.verdict);
+  g_assert_cmpuint(outcome.last, ==, expected.last);
+  g_assert_cmpfloat(outcome.last_base, ==, expected.last_base);
+  if (outcome.verdict == CJ2K_ESTIMATE_IN)
+    g_assert_cmpfloat(outcome.base, ==, expected.base);
+}
+
+/* The estimates behind the last one that is needed do not count. No base is beyond the limits. */
+static void test_estimates(void)
+{
+  Cj2kEstimateRange range = some_range;
+
+  check_outcome(&range, (uint64_t[]){15, 99, 99}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 0, 2, 2});
+  check_outcome(&range, (uint64_t[]){50, 15, 99}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 1, 8, 8});
+  check_outcome(&range, (uint64_t[]){50, 30, 99},
+                (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 1, 8, 10}); /* not 12 */
+  check_outcome(&range, (uint64_t[]){50, 8, 9}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 2, 4, 2});
+  check_outcome(&range, (uint64_t[]){50, 50, 50}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_OUT, 2, 10});
+  check_outcome(&range, (uint64_t[]){4, 4, 4},
+                (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 2, 0.125, 0.1});
+  range.least_base = 0.3; /* too small, but there are no finer steps */
+  check_outcome(&range, (uint64_t[]){4, 4, 4},
+                (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 2, 0.3, 0.3});
+  range.most_base = 2; /* nor coarser ones: another estimate would be the same */
+  check_outcome(&range, (uint64_t[]){50, 15, 15}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_OUT, 0, 2});
+  check_outcome(&range, (uint64_t[]){35, 15, 15}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 0, 2, 2});
+  range.most_base = 10;
+  range.finest = false;
+  check_outcome(&range, (uint64_t[]){4, 4, 4}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_OUT, 2, 0.3});
+  range.far.count = 0;
+  check_outcome(&range, (uint64_t[]){50, 15, 15}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_OUT, 0, 2});
+  range.near.count = 0; /* nothing is chosen */
+  check_outcome(&range, (uint64_t[]){40, 99, 99}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_IN, 0, 2, 2});
+  check_outcome(&range, (uint64_t[]){41, 15, 15}, (Cj2kEstimateOutcome){CJ2K_ESTIMATE_OUT, 0, 2});
+}
+
+static void check_ratios(const Cj2kBaseRatios *ratios)
+{
+  g_assert_cmpuint(ratios->count, <=, CJ2K_MOST_RATIOS);
+  for (uint32_t i = 1; i < ratios->count; i++) {
+    g_assert_cmpfloat(ratios->ratios[i], >, ratios->ratios[i - 1]);
+    g_assert_cmpuint(ratios->ends[i], >, ratios->ends[i - 1]);
+  }
+}
+
+/* If bytes are proportional to base^-power, whatever the picture takes with one base, estimates
+ * lead to another one with which it takes the target, but for half a step of bases; unless that is
+ * too far away. known: the power for which the range was made; where it is another one, the last
+ * estimate still leads close to the target. */
+static void check_ways(const Cj2kRateFrame *frame, const Cj2kEstimateRange *range, double power,
+                       double known)
+{
+  const double unit = (double)cj2k_ht_estimate_range(frame, 0, 1e6).most / 1e6;
+  const double wrong = fabs(power / known - 1);
+
+  for (double far = -2; far <= 2; far += 0.01) {
+    uint64_t estimates[CJ2K_MOST_ESTIMATES];
+    Cj2kEstimateVerdict verdict = CJ2K_ESTIMATE_AGAIN;
+    double base = range->base;
+    for (uint32_t i = 0; verdict == CJ2K_ESTIMATE_AGAIN; i++) {
+      estimates[i] = (uint64_t)(1e6 * exp(far - power * log(base / range->base)) * unit);
+      verdict = cj2k_estimate_judge(range, i, estimates[i], &base);
+    }
+    if (verdict == CJ2K_ESTIMATE_OUT) {
+      double wanted = range->base * exp(far / power);
+      bool too_far = (fabs(far) * wrong + 0.04) * wrong > 0.008;
+      g_assert_true(too_far || wanted < range->base / 3.6 || wanted > range->most_base);
+      continue;
+    }
+    g_assert_cmpfloat(base, >=, range->least_base);
+    if (base > range->least_base && base < range->most_base)
+      g_assert_cmpfloat(fabs(far - power * log(base / range->base)), <,
+                        power * 0.0028 + 0.1 * wrong);
+  }
+}
+
+/* The ratios around a base, of which the middle one is 1, and the estimates for which they are. */
 static void check_bases(Cj2kPlan *plan, double middle, double power)
 {
   Cj2kRateEncoder encoder = {.plan = plan, .estimate_stride = 4};
   const Cj2kRateFrame frame = {.encoder = &encoder, .least_visual = 1};
-  double least = cj2k_least_base(&frame), base = cj2k_useful_base(&frame, middle);
+  double least = cj2k_least_base(&frame), base = cj2k_useful_base(&frame, middle), chosen = base;
   const Cj2kEstimateRange range = cj2k_ht_bases_around(&frame, base, power, 1e6);
   uint64_t target = cj2k_ht_estimate_range(&frame, 0, 1e6).most;
 
-  g_assert_cmpuint(range.num_bases % 2, ==, 1);
-  g_assert_cmpuint(range.num_bases, <=, CJ2K_MOST_BASES);
-  g_assert_cmpfloat(range.bases[range.num_bases / 2], ==, base);
-  g_assert_cmpfloat(cj2k_estimate_base(&range, target), ==, base);
-  for (uint32_t i = 0; i < range.num_bases; i++)
-    g_assert_cmpfloat(range.bases[i], >=, least);
-  for (uint32_t i = 1; i < range.num_bases; i++) {
-    g_assert_cmpfloat(range.bases[i], >=, range.bases[i - 1]);
-    g_assert_cmpuint(range.ends[i], >, range.ends[i - 1]);
-  }
+  g_assert_cmpuint(range.near.count % 2, ==, 1);
+  g_assert_cmpfloat(range.near.ratios[range.near.count / 2], ==, 1);
+  g_assert_cmpfloat(range.far.ratios[0], <, 0.6);
+  check_ratios(&range.near);
+  check_ratios(&range.far);
+  g_assert_cmpfloat(range.base, ==, base);
+  g_assert_cmpfloat(range.least_base, ==, MAX(least, base / 4));
+  g_assert_true(range.finest == (base / 4 <= least));
+  g_assert_cmpint(cj2k_estimate_judge(&range, 0, target, &chosen), ==, CJ2K_ESTIMATE_IN);
+  g_assert_cmpfloat(chosen, ==, base);
   g_assert_cmpuint(range.most, >=, target);
   g_assert_cmpuint(range.least, <=, target);
-  g_assert_true((range.least == 0) == (range.bases[0] <= least));
+  for (double other = 0.8; other < 1.3; other += 0.1)
+    check_ways(&frame, &range, power * other, power);
 }
 
 /* The steps in QCD are those of the frame's quantisers, as close to the requested ones as a
@@ -668,6 +767,7 @@ int main(int argc, char **argv)
   g_test_add_func("/rate/ht-layers", test_ht_layers);
   g_test_add_func("/rate/steps", test_steps);
   g_test_add_func("/rate/estimate-bases", test_estimate_bases);
+  g_test_add_func("/rate/estimates", test_estimates);
   g_test_add_func("/rate/phases", test_phases);
   g_test_add_func("/rate/natural", test_natural);
   g_test_add_func("/rate/hostile", test_hostile);
